@@ -1,0 +1,98 @@
+/* backend.h: running graphs on a device.
+ *
+ * A backend is a function table behind these calls, so that the embedded CPU engine and PJRT
+ * devices look the same. `ath_state` holds the variables in the device's memory, by name; any
+ * number of programs (training, evaluation, fill-mask) share one state.
+ *
+ * Runs of programs over one state must not overlap; otherwise every object belongs to one thread
+ * at a time. The CPU engine uses OpenMP's threads (OMP_NUM_THREADS) and allocates nothing in a
+ * run. Destroy programs before their state, and states before their backend.
+ *
+ * Example
+ *
+ *     ath_status run_once(const ath_graph *graph, const float *x, float *loss) {
+ *       ath_backend *backend = NULL;
+ *       ath_state *state = NULL;
+ *       ath_program *program = NULL;
+ *       ath_status status = ath_backend_open("cpu", &backend);
+ *       if (status == ATH_OK) status = ath_state_create(backend, &state);
+ *       if (status == ATH_OK) status = ath_program_create(graph, state, &program);
+ *       if (status == ATH_OK) status = ath_program_set_input(program, "x", x);
+ *       if (status == ATH_OK) status = ath_program_run(program);
+ *       if (status == ATH_OK) status = ath_program_get_output(program, "loss", loss);
+ *       ath_program_destroy(program);
+ *       ath_state_destroy(state);
+ *       ath_backend_close(backend);
+ *       return status;
+ *     }
+ */
+#ifndef ATHANOR_BACKEND_H
+#define ATHANOR_BACKEND_H
+
+#include "athanor/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ath_backend ath_backend;
+typedef struct ath_state ath_state;
+typedef struct ath_program ath_program;
+
+/* Opens a device by name: "cpu" is the embedded engine. ATH_UNSUPPORTED for an unknown name;
+ * there is never a silent fall-back to another device. */
+ath_status ath_backend_open(const char *device, ath_backend **out) ATH_MUST_CHECK;
+void ath_backend_close(ath_backend *self);
+const char *ath_backend_name(const ath_backend *self); /* "cpu (AVX2, 2 threads)" */
+
+/* An empty state. */
+ath_status ath_state_create(ath_backend *backend, ath_state **out) ATH_MUST_CHECK;
+void ath_state_destroy(ath_state *self);
+
+/* Copies a variable from or to host memory; `bytes` must be its size. ATH_NOT_FOUND names it.
+ * A variable comes to be, zeroed, with the first program that has it. */
+ath_status ath_state_write(ath_state *self, const char *name, const void *data, size_t bytes)
+    ATH_MUST_CHECK;
+ath_status ath_state_read(const ath_state *self, const char *name, void *data, size_t bytes)
+    ATH_MUST_CHECK;
+/* Walks the variables in the order of their creation: false when `index` is past the end. */
+bool ath_state_variable(const ath_state *self, size_t index, const char **name, ath_type *type);
+
+/* Plans (and, on XLA, compiles) a graph. Variables are bound to the state's by name, and made
+ * there if new; a variable of another type than the state's is ATH_MISMATCH. The graph may be
+ * destroyed afterwards. */
+ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_program **out)
+    ATH_MUST_CHECK;
+void ath_program_destroy(ath_program *self);
+
+/* Says where the input's elements lie in host memory; they are read during the next runs, so
+ * keep them until then. Every input must be set before the first run. */
+ath_status ath_program_set_input(ath_program *self, const char *name, const void *data)
+    ATH_MUST_CHECK;
+/* Runs once: outputs are computed, assignments take effect. */
+ath_status ath_program_run(ath_program *self) ATH_MUST_CHECK;
+/* Copies an output of the latest run to host memory (its whole size). Waits for it. */
+ath_status ath_program_get_output(ath_program *self, const char *name, void *data)
+    ATH_MUST_CHECK;
+
+typedef struct ath_program_stats {
+  size_t variable_bytes;  /* parameters, moments, accumulators */
+  size_t workspace_bytes; /* activations and scratch, after the memory plan */
+  size_t unplanned_bytes; /* what the same values would take without reuse of memory */
+  size_t nodes;
+  double flops;           /* of matrix products and attention, per run */
+} ath_program_stats;
+ath_program_stats ath_program_get_stats(const ath_program *self);
+
+/* Per-node time: after ath_program_profile(self, true) each run adds to it. The table lists the
+ * costliest kinds of operation first, with their share. */
+void ath_program_profile(ath_program *self, bool on);
+struct ath_buffer;
+ath_status ath_program_profile_print(const ath_program *self, struct ath_buffer *out)
+    ATH_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

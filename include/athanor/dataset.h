@@ -1,0 +1,158 @@
+/* dataset.h: from text files to shards of fixed-length records, and from shards to batches for
+ * masked language modelling.
+ *
+ * A prepared folder holds `dataset-<index>-<records>.tfrecord` files (tf.train.Example records
+ * with the int64 lists input_ids and attention_mask) and `manifest.json`. The order of the records
+ * in an epoch is a keyed permutation, evaluated in O(1) at any point: a global shuffle without a
+ * buffer, and an exact resume without re-reading.
+ *
+ * Example
+ *
+ *     ath_status first_batch(const char *folder, const ath_tokenizer *tokenizer) {
+ *       ath_dataset *data = NULL;
+ *       ath_batcher *batcher = NULL;
+ *       ATH_TRY(ath_dataset_open(folder, &data));
+ *       ath_batch_options options = ath_batch_defaults(tokenizer);
+ *       options.batch_size = 32;
+ *       const ath_batch *batch = NULL;
+ *       ath_status status = ath_batcher_create(data, &options, &batcher);
+ *       if (status == ATH_OK) status = ath_batcher_next(batcher, &batch);
+ *       if (status == ATH_OK) printf("%lld masked positions\n", (long long)batch->scored);
+ *       ath_batcher_destroy(batcher);
+ *       ath_dataset_close(data);
+ *       return status;
+ *     }
+ */
+#ifndef ATHANOR_DATASET_H
+#define ATHANOR_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+#include "athanor/tokenizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- preparing --------------------------------------------------------------------------- */
+
+typedef struct ath_prepare_options {
+  const char *const *inputs;    /* text files; lines are documents */
+  size_t input_count;
+  const char *output;           /* folder; gets train/ and validation/ */
+  int max_length;               /* tokens per record */
+  double validation_split_percentage; /* 0 … 100, of the lines, chosen by a hash of line number */
+  uint64_t shard_records;       /* records per shard; 0 when shard_bytes is given */
+  uint64_t shard_bytes;         /* about so many bytes per shard; 0 when shard_records is given */
+  bool keep_blank_lines;        /* blank lines become "[CLS][SEP]", as in the reference's script */
+  int threads;                  /* 0: as many as OpenMP has; the result does not depend on it */
+  uint64_t seed;
+} ath_prepare_options;
+ath_prepare_options ath_prepare_defaults(void);
+
+typedef struct ath_prepare_report {
+  uint64_t lines, bytes, tokens;
+  uint64_t train_records, validation_records, train_shards, validation_shards;
+  uint64_t tokens_dropped;      /* at most max_length − 1 per split */
+  uint64_t shards_kept;         /* found complete from an interrupted run */
+} ath_prepare_report;
+
+/* Encodes lines ("[CLS] … [SEP]" each), joins them and cuts records of exactly max_length; the
+ * remainder is carried on. Memory does not grow with the input. An interrupted run, started again
+ * with the same options, continues after its last complete shard. */
+ath_status ath_prepare(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
+                       ath_prepare_report *report) ATH_MUST_CHECK;
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+typedef struct ath_dataset ath_dataset;
+
+/* Opens a folder of shards: checks the manifest against the files' names and sizes, and builds
+ * the index of records (kept beside the shards as `index.bin`). Without a manifest (shards
+ * written by other tools) the record length is taken from the first record. Errors name file,
+ * record and byte. */
+ath_status ath_dataset_open(const char *folder, ath_dataset **out) ATH_MUST_CHECK;
+void ath_dataset_close(ath_dataset *self);
+
+uint64_t ath_dataset_size(const ath_dataset *self);   /* records */
+int ath_dataset_length(const ath_dataset *self);      /* tokens per record */
+/* The tokenizer's hash from the manifest, or NULL without a manifest. */
+const char *ath_dataset_tokenizer_hash(const ath_dataset *self);
+/* ATH_MISMATCH when the shards were made with another tokenizer, with both hashes; ids of a
+ * dataset without a manifest are checked when read. */
+ath_status ath_dataset_check_tokenizer(const ath_dataset *self, const ath_tokenizer *tokenizer)
+    ATH_MUST_CHECK;
+
+/* Reads record `index` into ids[length] and mask[length], verifying its checksum. Thread-safe. */
+ath_status ath_dataset_read(const ath_dataset *self, uint64_t index, int32_t *ids, int32_t *mask)
+    ATH_MUST_CHECK;
+/* Reads every record and verifies every checksum; the failure names the place. */
+ath_status ath_dataset_verify(const ath_dataset *self) ATH_MUST_CHECK;
+
+/* --- batches ----------------------------------------------------------------------------- */
+
+typedef struct ath_batch_options {
+  int batch_size;
+  bool shuffle;                /* false: file order, for evaluation */
+  bool fixed_masks;            /* masks of epoch 0 in every epoch, for evaluation */
+  uint64_t seed;               /* of order and masks */
+  double mlm_probability;      /* 0.15 */
+  double mask_replace_prob;    /* 0.8: of the chosen, replaced by [MASK] */
+  double random_replace_prob;  /* 0.1: of the chosen, replaced by a random ordinary token */
+  int32_t vocab_size;          /* ids at or above it are refused */
+  int32_t mask_id, pad_id;
+  const uint8_t *special;      /* [vocab_size]: 1 for ids never chosen and never drawn; copied */
+  int positions;               /* K, places for chosen positions; 0: from ath_batch_positions */
+} ath_batch_options;
+/* Ids from the tokenizer, the usual probabilities, batch_size 8, seed 42, shuffle on. The special
+ * table belongs to the tokenizer. */
+ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer);
+
+/* K for a batch of `batch_size` x `length` tokens: mean + 6 deviations of the count of chosen
+ * positions, rounded up to 8, at most all of them. */
+int ath_batch_positions(int batch_size, int length, double mlm_probability);
+
+/* One batch, in the layout the model's inputs take. Rows past `samples` are padding: pad_id,
+ * mask 0. Places past `scored` have weight 0, position 0, label 0. */
+typedef struct ath_batch {
+  uint64_t number;        /* counted from the start of training, over all epochs */
+  uint32_t epoch;
+  int samples;            /* real rows; less than batch_size only at the end of an epoch */
+  int64_t scored;         /* real entries of positions, labels, weights */
+  int64_t tokens;         /* attended tokens, for throughput */
+  int64_t unscored;       /* chosen positions that did not fit into K and were left unmasked */
+  int32_t *input_ids;      /* [batch_size, length], masks applied */
+  int32_t *attention_mask; /* [batch_size, length] */
+  int32_t *positions;      /* [K]: row * length + column, ascending */
+  int32_t *labels;         /* [K]: the original ids */
+  float *weights;          /* [K]: 1 or 0 */
+} ath_batch;
+
+typedef struct ath_batcher ath_batcher;
+
+/* Starts a thread that prepares batches ahead. A dataset smaller than one batch gives one padded
+ * batch per epoch. */
+ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *options,
+                              ath_batcher **out) ATH_MUST_CHECK;
+void ath_batcher_destroy(ath_batcher *self);
+uint64_t ath_batcher_per_epoch(const ath_batcher *self); /* batches, the padded last included */
+/* Makes `number` the next batch, in O(1). */
+ath_status ath_batcher_seek(ath_batcher *self, uint64_t number) ATH_MUST_CHECK;
+/* The next batch, epochs following one another without end; valid until the next call. */
+ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) ATH_MUST_CHECK;
+
+/* The masking itself (Devlin et al. 2019), for one record: each attended, ordinary position is
+ * chosen with mlm_probability; a chosen one becomes [MASK], a random ordinary token, or stays.
+ * Depends only on (seed, epoch, sample). Changes ids[length] in place, writes the chosen columns
+ * (ascending) and their original ids, and returns how many there are. */
+int ath_mask_tokens(const ath_batch_options *options, uint32_t epoch, uint64_t sample,
+                    int32_t *ids, const int32_t *mask, int length, int32_t *columns,
+                    int32_t *labels);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

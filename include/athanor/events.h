@@ -1,0 +1,42 @@
+/* events.h: TensorBoard's event files: TFRecords of tensorflow.Event messages (tensorflow/core/
+ * util/event.proto). The first event is the file version "brain.Event:2".
+ *
+ * Example
+ *
+ *     ath_status log_loss(const char *folder, float loss) {
+ *       ath_events *events = NULL;
+ *       ATH_TRY(ath_events_create(folder, 0, &events));
+ *       ath_status status = ath_events_scalar(events, 1, "train/loss", loss);
+ *       ath_status closed = ath_events_close(events);
+ *       return status != ATH_OK ? status : closed;
+ *     }
+ */
+#ifndef ATHANOR_EVENTS_H
+#define ATHANOR_EVENTS_H
+
+#include <stdint.h>
+
+#include "athanor/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ath_events ath_events;
+
+/* Starts a new file "events.out.tfevents.<seconds>.<host>.<pid>.<n>" in a folder, which is made.
+ * `resume_step` > 0 writes a SessionLog START event at that step, by which TensorBoard drops what
+ * an interrupted run wrote after it. */
+ath_status ath_events_create(const char *folder, int64_t resume_step, ath_events **out)
+    ATH_MUST_CHECK;
+/* Adds one scalar, at the current time. Written to the file at once, to disk within seconds. */
+ath_status ath_events_scalar(ath_events *self, int64_t step, const char *tag, float value)
+    ATH_MUST_CHECK;
+ath_status ath_events_flush(ath_events *self) ATH_MUST_CHECK;
+ath_status ath_events_close(ath_events *self) ATH_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,128 @@
+/* tokenizer.h: text to ids and back, by the pipeline that `tokenizer.json` describes:
+ * added tokens, normaliser, pre-tokeniser, model, post-processor; and a decoder.
+ *
+ * A tokenizer is read-only once made: any number of threads may encode with it at the same time,
+ * each with an ath_encoding of its own. Ids, tokens and offsets equal those of the `tokenizers`
+ * library reading the same file. Text is UTF-8; bytes that are not are refused with their place.
+ *
+ * Example
+ *
+ *     ath_status count_tokens(const char *folder, const char *text, size_t *count) {
+ *       ath_tokenizer *tokenizer = NULL;
+ *       ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+ *       ath_encoding encoding = {0};
+ *       ath_status status = ath_tokenizer_encode(tokenizer, text, strlen(text),
+ *                                                ATH_ENCODE_SPECIAL, &encoding);
+ *       *count = encoding.length;
+ *       ath_encoding_free(&encoding);
+ *       ath_tokenizer_destroy(tokenizer);
+ *       return status;
+ *     }
+ */
+#ifndef ATHANOR_TOKENIZER_H
+#define ATHANOR_TOKENIZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ath_tokenizer ath_tokenizer;
+
+/* Reads a `tokenizer.json`, or the one in a folder (with its tokenizer_config.json and
+ * special_tokens_map.json, where they are). Errors name the file and the path inside the JSON. */
+ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) ATH_MUST_CHECK;
+void ath_tokenizer_destroy(ath_tokenizer *self); /* NULL is allowed */
+
+/* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json into a folder, which
+ * is made if missing. The same tokenizer always gives the same bytes. */
+ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder) ATH_MUST_CHECK;
+
+/* SHA-256 of the bytes of tokenizer.json as ath_tokenizer_save writes it, as 64 hex digits: the
+ * identity that shards and models record. */
+const char *ath_tokenizer_hash(const ath_tokenizer *self);
+
+/* One past the largest id, added tokens included: the rows an embedding needs. */
+int32_t ath_tokenizer_size(const ath_tokenizer *self);
+
+/* The token of an id, NULL if there is none (owned by the tokenizer); the id of a token, or −1. */
+const char *ath_tokenizer_token(const ath_tokenizer *self, int32_t id);
+int32_t ath_tokenizer_id(const ath_tokenizer *self, const char *token);
+
+/* Special tokens by role, as tokenizer_config.json and special_tokens_map.json name them; without
+ * those files by the usual spellings ([CLS], <s>, …). −1 when the tokenizer has none. */
+typedef enum ath_token_role {
+  ATH_TOKEN_CLS, ATH_TOKEN_SEP, ATH_TOKEN_UNK, ATH_TOKEN_PAD, ATH_TOKEN_MASK,
+  ATH_TOKEN_ROLE_COUNT
+} ath_token_role;
+int32_t ath_tokenizer_special(const ath_tokenizer *self, ath_token_role role);
+/* Whether an id is a special token of any role, or an added token marked special. */
+int ath_tokenizer_is_special(const ath_tokenizer *self, int32_t id);
+
+/* What encoding gives. The arrays are reused by the next encode into the same object and grow as
+ * needed; start with {0}. Offsets count Unicode code points of the input, half-open. */
+typedef struct ath_encoding {
+  size_t length;
+  int32_t *ids;
+  uint32_t *starts, *ends; /* filled when ATH_ENCODE_OFFSETS was asked for */
+  size_t capacity;
+  void *workspace; /* of the encoder; private */
+} ath_encoding;
+void ath_encoding_free(ath_encoding *self);
+
+enum {
+  ATH_ENCODE_SPECIAL = 1, /* let the post-processor add [CLS], [SEP] */
+  ATH_ENCODE_OFFSETS = 2, /* fill starts and ends */
+};
+
+/* Encodes `length` bytes of text. ATH_INVALID, with the byte's offset, for text that is not
+ * UTF-8. Nothing is allocated once the encoding's arrays are large enough. */
+ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, size_t length,
+                                unsigned flags, ath_encoding *out) ATH_MUST_CHECK;
+
+/* Appends the text of `ids[count]` to a buffer (base/buffer.h), leaving out special tokens if
+ * asked. ATH_INVALID names an id that has no token. */
+struct ath_buffer;
+ath_status ath_tokenizer_decode(const ath_tokenizer *self, const int32_t *ids, size_t count,
+                                int skip_special, struct ath_buffer *out) ATH_MUST_CHECK;
+
+/* --- training ---------------------------------------------------------------------------- */
+
+typedef struct ath_unigram_options {
+  int32_t vocab_size;          /* pieces and special tokens together */
+  double shrinking_factor;     /* share of the pieces that one pruning keeps: 0.75 */
+  int sub_iterations;          /* EM rounds between prunings: 2 */
+  size_t seed_size;            /* pieces to start from: 1,000,000 */
+  int max_piece_length;        /* code points: 16 */
+  size_t max_word_length;      /* longer pre-tokens are cut, in code points: 4096 */
+  int threads;                 /* 0: as many as OpenMP has; the result does not depend on it */
+} ath_unigram_options;
+
+/* The values of the reference library and vocab_size 8000. */
+ath_unigram_options ath_unigram_defaults(void);
+
+typedef struct ath_training_report {
+  uint64_t bytes, lines;       /* read */
+  uint64_t lines_skipped;      /* not used, each reported to the log with its reason */
+  uint64_t distinct_words;
+  int32_t vocab_size;          /* reached; below the wish when the corpus gives no more */
+  double tokens_per_word;      /* on the training text */
+} ath_training_report;
+
+/* Trains a Unigram tokenizer (Kudo 2018) on text files, a line at a time: quotes normalised,
+ * Metaspace, special tokens [CLS] [SEP] <unk> <pad> [MASK] = 0 … 4, template post-processor. The
+ * result is the same for any thread count. A vocabulary too small for the alphabet is
+ * ATH_INVALID, naming the least that will do. `report` may be NULL. */
+ath_status ath_unigram_train(const char *const *paths, size_t path_count,
+                             const ath_unigram_options *options, ath_tokenizer **out,
+                             ath_training_report *report) ATH_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+/* arena.c: a chain of blocks, each filled from the front. */
+#include "base/arena.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, BLOCK_SIZE = 256 * 1024 };
+
+typedef struct block {
+  struct block *next;
+  size_t used, size;
+  _Alignas(ALIGNMENT) unsigned char bytes[];
+} block;
+
+struct ath_arena {
+  block *blocks;
+  size_t limit, used;
+};
+
+ath_status ath_arena_create(size_t limit, ath_arena **out) {
+  *out = calloc(1, sizeof **out);
+  if (*out == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for an arena");
+  (*out)->limit = limit;
+  return ATH_OK;
+}
+
+void ath_arena_destroy(ath_arena *self) {
+  if (self == NULL) return;
+  for (block *b = self->blocks; b != NULL;) {
+    block *next = b->next;
+    free(b);
+    b = next;
+  }
+  free(self);
+}
+
+static block *add_block(ath_arena *self, size_t least) {
+  size_t size = least > BLOCK_SIZE ? least : BLOCK_SIZE;
+  /* aligned_alloc wants a multiple of the alignment; the header is one. */
+  block *b = aligned_alloc(ALIGNMENT, sizeof(block) + size);
+  if (b == NULL) return NULL;
+  b->size = size;
+  b->used = 0;
+  b->next = self->blocks;
+  self->blocks = b;
+  return b;
+}
+
+void *ath_arena_alloc(ath_arena *self, size_t size) {
+  assert(self != NULL);
+  if (size > SIZE_MAX - ALIGNMENT || size > self->limit - self->used) {
+    ath_fail(ATH_NO_MEMORY, "%zu more bytes would pass the limit of %zu bytes", size, self->limit);
+    return NULL;
+  }
+  size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (rounded == 0) rounded = ALIGNMENT;
+  block *b = self->blocks;
+  if (b == NULL || b->size - b->used < rounded) b = add_block(self, rounded);
+  if (b == NULL) {
+    ath_fail(ATH_NO_MEMORY, "no memory for %zu bytes", size);
+    return NULL;
+  }
+  void *memory = b->bytes + b->used;
+  b->used += rounded;
+  self->used += size;
+  return memset(memory, 0, size);
+}
+
+char *ath_arena_string_n(ath_arena *self, const char *string, size_t length) {
+  char *copy = ath_arena_alloc(self, length + 1);
+  if (copy != NULL) memcpy(copy, string, length);
+  return copy;
+}
+
+char *ath_arena_string(ath_arena *self, const char *string) {
+  return ath_arena_string_n(self, string, strlen(string));
+}
+
+size_t ath_arena_used(const ath_arena *self) { return self->used; }

@@ -1,0 +1,27 @@
+/* arena.h: memory that is released all at once (graphs, plans, parsed files).
+ * An arena belongs to one thread at a time. */
+#ifndef ATHANOR_BASE_ARENA_H
+#define ATHANOR_BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "athanor/status.h"
+
+typedef struct ath_arena ath_arena;
+
+/* Creates an arena that refuses (ATH_NO_MEMORY) to hold more than `limit` bytes in all. */
+ath_status ath_arena_create(size_t limit, ath_arena **out) ATH_MUST_CHECK;
+void ath_arena_destroy(ath_arena *self); /* NULL is allowed */
+
+/* Returns `size` zeroed bytes aligned to 64, valid until the arena is destroyed; NULL, with
+ * the failure text set, when memory or the limit is exhausted. Size 0 gives a valid pointer. */
+void *ath_arena_alloc(ath_arena *self, size_t size);
+
+/* Copies a string, or the first `length` bytes of one, into the arena; NULL as above. */
+char *ath_arena_string(ath_arena *self, const char *string);
+char *ath_arena_string_n(ath_arena *self, const char *string, size_t length);
+
+/* Bytes handed out so far. */
+size_t ath_arena_used(const ath_arena *self);
+
+#endif

@@ -1,0 +1,97 @@
+/* buffer.c: doubling growth up to the buffer's maximum. */
+#include "base/buffer.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+ath_buffer ath_buffer_make(size_t maximum) {
+  return (ath_buffer){.maximum = maximum};
+}
+
+void ath_buffer_free(ath_buffer *self) {
+  free(self->bytes);
+  *self = ath_buffer_make(self->maximum);
+}
+
+void ath_buffer_clear(ath_buffer *self) {
+  self->length = 0;
+  if (self->bytes != NULL) self->bytes[0] = '\0';
+}
+
+ath_status ath_buffer_reserve(ath_buffer *self, size_t extra) {
+  assert(self->length <= self->maximum);
+  if (extra > self->maximum - self->length)
+    return ath_fail(ATH_NO_MEMORY, "%zu bytes would pass the limit of %zu bytes",
+                    self->length + extra, self->maximum);
+  size_t needed = self->length + extra + 1;
+  if (needed <= self->capacity) return ATH_OK;
+  size_t capacity = self->capacity < 64 ? 64 : self->capacity * 2;
+  if (capacity < needed) capacity = needed;
+  char *bytes = realloc(self->bytes, capacity);
+  if (bytes == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu bytes", capacity);
+  self->bytes = bytes;
+  self->capacity = capacity;
+  return ATH_OK;
+}
+
+ath_status ath_buffer_append(ath_buffer *self, const void *bytes, size_t count) {
+  ATH_TRY(ath_buffer_reserve(self, count));
+  if (count > 0) memcpy(self->bytes + self->length, bytes, count);
+  self->length += count;
+  self->bytes[self->length] = '\0';
+  return ATH_OK;
+}
+
+ath_status ath_buffer_string(ath_buffer *self, const char *string) {
+  return ath_buffer_append(self, string, strlen(string));
+}
+
+ath_status ath_buffer_byte(ath_buffer *self, char byte) {
+  return ath_buffer_append(self, &byte, 1);
+}
+
+ath_status ath_buffer_format(ath_buffer *self, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  if (length < 0) return ath_fail(ATH_INTERNAL, "cannot format \"%s\"", format);
+  ATH_TRY(ath_buffer_reserve(self, (size_t)length));
+  va_start(arguments, format);
+  vsnprintf(self->bytes + self->length, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  self->length += (size_t)length;
+  return ATH_OK;
+}
+
+ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) {
+  ATH_TRY(ath_buffer_byte(self, '"'));
+  size_t plain = 0; /* start of the run that needs no escape */
+  for (size_t i = 0; i < count; i++) {
+    unsigned char c = (unsigned char)bytes[i];
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    ATH_TRY(ath_buffer_append(self, bytes + plain, i - plain));
+    plain = i + 1;
+    const char *name = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: the byte, its escape letter */
+    const char *pair = NULL;
+    for (const char *p = name; *p != '\0' && pair == NULL; p += 2)
+      if ((unsigned char)*p == c) pair = p;
+    if (pair != NULL) ATH_TRY(ath_buffer_format(self, "\\%c", pair[1]));
+    else ATH_TRY(ath_buffer_format(self, "\\u%04x", c));
+  }
+  ATH_TRY(ath_buffer_append(self, bytes + plain, count - plain));
+  return ath_buffer_byte(self, '"');
+}
+
+ath_status ath_buffer_double(ath_buffer *self, double value) {
+  if (!isfinite(value)) return ath_buffer_string(self, "null");
+  char text[40];
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  if (strpbrk(text, ".en") == NULL) strcat(text, ".0");
+  return ath_buffer_string(self, text);
+}

@@ -1,0 +1,80 @@
+/* status.c: the failure text of each thread, and the names of the statuses. */
+#include "athanor/status.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { TEXT_CAPACITY = 1024 };
+
+static _Thread_local char text[TEXT_CAPACITY];
+
+static void append_v(size_t at, const char *format, va_list arguments) {
+  assert(at < TEXT_CAPACITY);
+  vsnprintf(text + at, TEXT_CAPACITY - at, format, arguments);
+}
+
+ath_status ath_fail(ath_status status, const char *format, ...) {
+  /* The arguments may point into the old text, so the new one is formed beside it. */
+  char fresh[TEXT_CAPACITY];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(fresh, sizeof fresh, format, arguments);
+  va_end(arguments);
+  memcpy(text, fresh, sizeof fresh);
+  return status == ATH_OK ? ATH_INTERNAL : status;
+}
+
+static ath_status status_of_errno(int error_number) {
+  switch (error_number) {
+    case ENOENT: case ENOTDIR: return ATH_NOT_FOUND;
+    case EACCES: case EPERM: case EROFS: return ATH_DENIED;
+    case ENOSPC: case EDQUOT: return ATH_NO_SPACE;
+    case ENOMEM: return ATH_NO_MEMORY;
+    case EINVAL: case EISDIR: return ATH_INVALID;
+    default: return ATH_IO;
+  }
+}
+
+ath_status ath_fail_errno(int error_number, const char *format, ...) {
+  char fresh[TEXT_CAPACITY];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(fresh, sizeof fresh, format, arguments);
+  va_end(arguments);
+  char reason[128];
+  const char *said = strerror_r(error_number, reason, sizeof reason);
+  return ath_fail(status_of_errno(error_number), "%s: %s", fresh, said);
+}
+
+ath_status ath_context(ath_status status, const char *format, ...) {
+  if (status == ATH_OK) return status;
+  char old[TEXT_CAPACITY];
+  memcpy(old, text, sizeof old);
+  va_list arguments;
+  va_start(arguments, format);
+  append_v(0, format, arguments);
+  va_end(arguments);
+  size_t length = strlen(text);
+  snprintf(text + length, TEXT_CAPACITY - length, ": %s", old);
+  return status;
+}
+
+const char *ath_error_text(void) { return text; }
+
+const char *ath_status_name(ath_status status) {
+  switch (status) {
+#define NAME_CASE(name, number, meaning) case name: return #name;
+    ATH_STATUS_LIST(NAME_CASE)
+#undef NAME_CASE
+  }
+  return "?";
+}
+
+const char *ath_status_meaning(ath_status status) {
+  switch (status) {
+#define MEANING_CASE(name, number, meaning) case name: return meaning;
+    ATH_STATUS_LIST(MEANING_CASE)
+#undef MEANING_CASE
+  }
+  return "?";
+}

@@ -1,0 +1,94 @@
+/* op.h: what an operation is, to the graph and to the backends.
+ *
+ * An operation's file in src/ops/ fills in one `const ath_op` per kind of node. The graph knows
+ * only this descriptor; backends call through it. Nothing else has to change for a new operation
+ * but its builder's declaration in ops.h. */
+#ifndef ATHANOR_GRAPH_OP_H
+#define ATHANOR_GRAPH_OP_H
+
+#include "athanor/graph.h"
+#include "base/buffer.h"
+
+typedef struct ath_op ath_op;
+
+typedef struct ath_node {
+  const ath_op *op;
+  const char *name;         /* "layer.3/attention" */
+  const ath_value *inputs;  /* ATH_NO_VALUE for an optional one left out */
+  const ath_value *outputs;
+  int input_count, output_count;
+  const void *attributes;   /* the operation's own struct, copied into the graph */
+} ath_node;
+
+/* One node as the CPU engine runs it. Made once, before the first run; its pointers are final
+ * but for inputs of the graph, whose place the user may change between runs. */
+typedef struct ath_cpu_call {
+  const ath_node *node;
+  const ath_type *input_types, *output_types; /* by position */
+  void **inputs, **outputs;  /* NULL where the node has ATH_NO_VALUE */
+  void *scratch;             /* of the size `cpu_scratch` asked for, 64-byte aligned */
+  void *prepared;            /* from cpu_prepare */
+} ath_cpu_call;
+
+struct ath_op {
+  const char *name; /* "layer_norm" */
+
+  /* Shape rule: checks the inputs' types and fills in the outputs'. On failure the text says
+   * which dimensions do not fit; the graph puts the node's name in front. */
+  ath_status (*infer)(const void *attributes, const ath_type *inputs, int input_count,
+                      ath_type *outputs, int output_count);
+
+  /* Gradient rule: given the gradients of the outputs (ATH_NO_VALUE where there is none), adds
+   * nodes that compute those of the inputs and stores them (ATH_NO_VALUE where the input has
+   * none, e.g. ids). `wanted[i]` is false when nobody needs input i's. NULL: no gradient. */
+  void (*grad)(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+               const bool *wanted, ath_value *input_gradients);
+
+  /* The CPU engine's entry. cpu_scratch (may be NULL) says how many bytes of scratch memory a run
+   * needs; cpu_prepare (may be NULL) is called once, and what it makes is freed by cpu_release. */
+  ath_status (*cpu)(const ath_cpu_call *call);
+  size_t (*cpu_scratch)(const ath_cpu_call *call);
+  ath_status (*cpu_prepare)(ath_cpu_call *call);
+  void (*cpu_release)(ath_cpu_call *call);
+
+  /* The input whose memory output `i` may take over when nobody reads that input later (−1 for
+   * none, also when NULL): elementwise work in place, and AdamW on its variables. */
+  int (*in_place)(const ath_node *node, int output);
+
+  /* Floating-point operations of one run, for utilisation figures; NULL counts as 0. */
+  double (*flops)(const ath_node *node, const ath_type *inputs, const ath_type *outputs);
+
+  /* Appends what a person should see of the attributes, e.g. "kind=gelu"; may be NULL. */
+  ath_status (*describe)(const void *attributes, ath_buffer *out);
+};
+
+enum { ATH_MAX_OUTPUTS = 4 };
+
+/* Adds a node; `attributes` (size bytes, may be NULL) is copied. Output types come from
+ * op->infer. Fills `outputs[output_count]`; on failure they are ATH_NO_VALUE, and the graph
+ * keeps the error. If any input is ATH_NO_VALUE because of an earlier failure nothing is added:
+ * optional inputs are allowed to be ATH_NO_VALUE only while ath_graph_status is ATH_OK. */
+void ath_graph_add(ath_graph *self, const ath_op *op, const void *attributes, size_t size,
+                   const ath_value *inputs, int input_count, ath_value *outputs,
+                   int output_count);
+
+/* For gradient rules, passes and backends: the graph's nodes, in an order in which every input
+ * comes before its use. */
+size_t ath_graph_node_count(const ath_graph *self);
+const ath_node *ath_graph_node(const ath_graph *self, size_t index);
+
+typedef enum ath_value_kind {
+  ATH_VALUE_INPUT, ATH_VALUE_VARIABLE, ATH_VALUE_CONSTANT, ATH_VALUE_RESULT
+} ath_value_kind;
+
+size_t ath_graph_value_count(const ath_graph *self);
+ath_value_kind ath_graph_kind(const ath_graph *self, ath_value value);
+/* The node that makes a result; NULL for the other kinds. */
+const ath_node *ath_graph_producer(const ath_graph *self, ath_value value);
+double ath_graph_constant_fill(const ath_graph *self, ath_value value);
+/* What an assignment gives a variable; ATH_NO_VALUE if it has none. */
+ath_value ath_graph_assigned(const ath_graph *self, ath_value variable);
+size_t ath_graph_output_count(const ath_graph *self);
+ath_value ath_graph_output_at(const ath_graph *self, size_t index, const char **name);
+
+#endif

@@ -1,0 +1,273 @@
+/* file.c: the local file system. */
+#include "storage/file.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WRITE_BUFFER = 1 << 18, READ_CHUNK = 1 << 20, FOLDER_DEPTH_MAX = 64 };
+
+ath_status ath_path_join(char out[ATH_PATH_MAX], const char *folder, const char *name) {
+  size_t length = strlen(folder);
+  const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+  int needed = snprintf(out, ATH_PATH_MAX, "%s%s%s", folder, slash, name);
+  if (needed < 0 || needed >= ATH_PATH_MAX)
+    return ath_fail(ATH_INVALID, "%.60s…: the path is longer than %d bytes", folder, ATH_PATH_MAX);
+  return ATH_OK;
+}
+
+bool ath_path_exists(const char *path) { return access(path, F_OK) == 0; }
+
+bool ath_path_is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+ath_status ath_folder_create(const char *path) {
+  char partial[ATH_PATH_MAX];
+  size_t length = strlen(path);
+  if (length == 0 || length >= sizeof partial)
+    return ath_fail(ATH_INVALID, "\"%.60s\" cannot be a folder's name", path);
+  memcpy(partial, path, length + 1);
+  for (size_t i = 1; i <= length; i++) {
+    if (partial[i] != '/' && partial[i] != '\0') continue;
+    char kept = partial[i];
+    partial[i] = '\0';
+    if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+      return ath_fail_errno(errno, "%s: cannot make this folder", partial);
+    partial[i] = kept;
+  }
+  if (!ath_path_is_folder(path))
+    return ath_fail(ATH_INVALID, "%s: a file of that name is in the way of the folder", path);
+  return ATH_OK;
+}
+
+static ath_status remove_tree(int parent, const char *name, const char *shown, int depth) {
+  if (depth > FOLDER_DEPTH_MAX) return ath_fail(ATH_INVALID, "%s: too many folders deep", shown);
+  if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return ATH_OK;
+  if (errno != EISDIR && errno != EPERM) return ath_fail_errno(errno, "%s: cannot remove", shown);
+  int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return ath_fail_errno(errno, "%s: cannot remove", shown);
+  DIR *stream = fdopendir(folder);
+  if (stream == NULL) {
+    close(folder);
+    return ath_fail_errno(errno, "%s: cannot list", shown);
+  }
+  ath_status status = ATH_OK;
+  for (struct dirent *entry; status == ATH_OK && (entry = readdir(stream)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    status = remove_tree(dirfd(stream), entry->d_name, shown, depth + 1);
+  }
+  closedir(stream);
+  if (status == ATH_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0)
+    status = ath_fail_errno(errno, "%s: cannot remove", shown);
+  return status;
+}
+
+ath_status ath_folder_remove(const char *path) { return remove_tree(AT_FDCWD, path, path, 0); }
+
+ath_status ath_folder_sync(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return ath_fail_errno(errno, "%s", path);
+  int failed = fsync(folder) != 0 && errno != EINVAL; /* some file systems cannot; not a fault */
+  int reason = errno;
+  close(folder);
+  return failed ? ath_fail_errno(reason, "%s: cannot flush to disk", path) : ATH_OK;
+}
+
+static int by_bytes(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void ath_folder_list_free(char **names, size_t count) {
+  for (size_t i = 0; i < count; i++) free(names[i]);
+  free(names);
+}
+
+ath_status ath_folder_list(const char *path, char ***names, size_t *count) {
+  DIR *stream = opendir(path);
+  if (stream == NULL) return ath_fail_errno(errno, "%s", path);
+  char **list = NULL;
+  size_t used = 0, capacity = 0;
+  ath_status status = ATH_OK;
+  for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (used == capacity) {
+      capacity = capacity == 0 ? 32 : capacity * 2;
+      char **more = realloc(list, capacity * sizeof *more);
+      if (more == NULL) { status = ath_fail(ATH_NO_MEMORY, "%s: no memory", path); break; }
+      list = more;
+    }
+    list[used] = strdup(entry->d_name);
+    if (list[used] == NULL) { status = ath_fail(ATH_NO_MEMORY, "%s: no memory", path); break; }
+    used++;
+  }
+  closedir(stream);
+  if (status != ATH_OK) {
+    ath_folder_list_free(list, used);
+    return status;
+  }
+  if (used > 0) qsort(list, used, sizeof *list, by_bytes);
+  *names = list;
+  *count = used;
+  return ATH_OK;
+}
+
+ath_status ath_file_size(const char *path, uint64_t *size) {
+  struct stat info;
+  if (stat(path, &info) != 0) return ath_fail_errno(errno, "%s", path);
+  *size = (uint64_t)info.st_size;
+  return ATH_OK;
+}
+
+ath_status ath_file_read(const char *path, ath_buffer *out) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ath_fail_errno(errno, "%s", path);
+  ath_status status = ATH_OK;
+  struct stat info;
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
+    status = ath_buffer_reserve(out, (size_t)info.st_size);
+  while (status == ATH_OK) {
+    status = ath_buffer_reserve(out, out->capacity - out->length > 1 ? 0 : READ_CHUNK);
+    if (status != ATH_OK) break;
+    size_t room = out->capacity - out->length;
+    ssize_t got = room > 1 ? read(file, out->bytes + out->length, room - 1) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) status = ath_fail_errno(errno, "cannot read");
+    if (got <= 0) {
+      if (room > 1) break;
+      status = ath_buffer_reserve(out, READ_CHUNK);
+      continue;
+    }
+    out->length += (size_t)got;
+    out->bytes[out->length] = '\0';
+  }
+  close(file);
+  return ath_context(status, "%s", path);
+}
+
+struct ath_file_writer {
+  int file;
+  size_t used;
+  char path[ATH_PATH_MAX], temporary[ATH_PATH_MAX];
+  char pending[WRITE_BUFFER];
+};
+
+ath_status ath_file_writer_open(const char *path, ath_file_writer **out) {
+  ath_file_writer *self = malloc(sizeof *self);
+  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
+  self->used = 0;
+  int a = snprintf(self->path, sizeof self->path, "%s", path);
+  int b = snprintf(self->temporary, sizeof self->temporary, "%s.tmp-%ld", path, (long)getpid());
+  if (a < 0 || b < 0 || b >= ATH_PATH_MAX) {
+    free(self);
+    return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
+  }
+  self->file = open(self->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (self->file < 0) {
+    int reason = errno;
+    free(self);
+    return ath_fail_errno(reason, "%s: cannot write", path);
+  }
+  *out = self;
+  return ATH_OK;
+}
+
+static ath_status write_all(ath_file_writer *self, const char *bytes, size_t count) {
+  while (count > 0) {
+    ssize_t put = write(self->file, bytes, count);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return ath_fail_errno(errno, "%s: cannot write", self->path);
+    bytes += put;
+    count -= (size_t)put;
+  }
+  return ATH_OK;
+}
+
+static ath_status flush_pending(ath_file_writer *self) {
+  size_t count = self->used;
+  self->used = 0;
+  return write_all(self, self->pending, count);
+}
+
+ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_t count) {
+  if (count > WRITE_BUFFER - self->used) ATH_TRY(flush_pending(self));
+  if (count >= WRITE_BUFFER) return write_all(self, bytes, count);
+  memcpy(self->pending + self->used, bytes, count);
+  self->used += count;
+  return ATH_OK;
+}
+
+void ath_file_writer_abandon(ath_file_writer *self) {
+  if (self == NULL) return;
+  if (self->file >= 0) close(self->file);
+  unlink(self->temporary);
+  free(self);
+}
+
+ath_status ath_file_writer_commit(ath_file_writer *self) {
+  ath_status status = flush_pending(self);
+  if (status == ATH_OK && fsync(self->file) != 0)
+    status = ath_fail_errno(errno, "%s: cannot flush to disk", self->path);
+  int closed = close(self->file);
+  self->file = -1;
+  if (status == ATH_OK && closed != 0)
+    status = ath_fail_errno(errno, "%s: cannot close", self->path);
+  if (status == ATH_OK && rename(self->temporary, self->path) != 0)
+    status = ath_fail_errno(errno, "%s: cannot rename into place", self->path);
+  if (status != ATH_OK) {
+    ath_file_writer_abandon(self);
+    return status;
+  }
+  char folder[ATH_PATH_MAX];
+  memcpy(folder, self->path, sizeof folder);
+  free(self);
+  char *slash = strrchr(folder, '/');
+  if (slash == NULL) return ath_folder_sync(".");
+  slash[slash == folder ? 1 : 0] = '\0';
+  return ath_folder_sync(folder);
+}
+
+ath_status ath_file_write(const char *path, const void *bytes, size_t count) {
+  ath_file_writer *writer = NULL;
+  ATH_TRY(ath_file_writer_open(path, &writer));
+  ath_status status = ath_file_writer_write(writer, bytes, count);
+  if (status != ATH_OK) {
+    ath_file_writer_abandon(writer);
+    return status;
+  }
+  return ath_file_writer_commit(writer);
+}
+
+ath_status ath_file_map(const char *path, ath_mapping *out) {
+  static const uint8_t nothing;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ath_fail_errno(errno, "%s", path);
+  struct stat info;
+  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(file);
+    return ath_fail(ATH_INVALID, "%s: not a regular file", path);
+  }
+  *out = (ath_mapping){&nothing, (size_t)info.st_size};
+  if (out->size > 0) {
+    void *memory = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (memory == MAP_FAILED) {
+      int reason = errno;
+      close(file);
+      return ath_fail_errno(reason, "%s: cannot map", path);
+    }
+    out->bytes = memory;
+  }
+  close(file);
+  return ATH_OK;
+}
+
+void ath_file_unmap(ath_mapping *self) {
+  if (self->size > 0) munmap((void *)(uintptr_t)self->bytes, self->size);
+  *self = (ath_mapping){0};
+}

@@ -1,0 +1,59 @@
+/* file.h: local files. Whole-file reads, atomic writes, folders. Every failure names the path. */
+#ifndef ATHANOR_STORAGE_FILE_H
+#define ATHANOR_STORAGE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+#include "base/buffer.h"
+
+enum { ATH_PATH_MAX = 4096 }; /* bytes of a path, its NUL included */
+
+/* Joins "folder/name"; ATH_INVALID when the result does not fit. */
+ath_status ath_path_join(char out[ATH_PATH_MAX], const char *folder, const char *name)
+    ATH_MUST_CHECK;
+
+bool ath_path_exists(const char *path);
+bool ath_path_is_folder(const char *path);
+
+/* Makes a folder and those above it; an existing one is fine. */
+ath_status ath_folder_create(const char *path) ATH_MUST_CHECK;
+/* Removes a folder and everything in it; a missing one is fine. Symbolic links are not followed. */
+ath_status ath_folder_remove(const char *path) ATH_MUST_CHECK;
+/* Flushes a folder's entries to disk, so that a rename in it survives a power cut. */
+ath_status ath_folder_sync(const char *path) ATH_MUST_CHECK;
+
+/* The names in a folder (without . and ..), sorted by byte value. Freed by ath_folder_list_free. */
+ath_status ath_folder_list(const char *path, char ***names, size_t *count) ATH_MUST_CHECK;
+void ath_folder_list_free(char **names, size_t count);
+
+ath_status ath_file_size(const char *path, uint64_t *size) ATH_MUST_CHECK;
+
+/* Appends the whole file to `out`; its maximum bounds the file's size. */
+ath_status ath_file_read(const char *path, ath_buffer *out) ATH_MUST_CHECK;
+
+/* A file being written under a temporary name beside its final one. Nobody sees a half-written
+ * file: commit flushes to disk and renames; abandon removes what was written. */
+typedef struct ath_file_writer ath_file_writer;
+ath_status ath_file_writer_open(const char *path, ath_file_writer **out) ATH_MUST_CHECK;
+ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_t count)
+    ATH_MUST_CHECK;
+/* Closes and destroys the writer, whether it succeeds or not. */
+ath_status ath_file_writer_commit(ath_file_writer *self) ATH_MUST_CHECK;
+void ath_file_writer_abandon(ath_file_writer *self); /* NULL is allowed */
+
+/* Writes a whole file as above. */
+ath_status ath_file_write(const char *path, const void *bytes, size_t count) ATH_MUST_CHECK;
+
+/* A file mapped for reading; its bytes stay valid until it is unmapped. An empty file maps to
+ * size 0 with a non-null pointer. */
+typedef struct ath_mapping {
+  const uint8_t *bytes;
+  size_t size;
+} ath_mapping;
+ath_status ath_file_map(const char *path, ath_mapping *out) ATH_MUST_CHECK;
+void ath_file_unmap(ath_mapping *self);
+
+#endif
