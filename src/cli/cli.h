@@ -1,0 +1,82 @@
+/* cli.h: what the commands share: their description, options, output.
+ *
+ * A command is one file of src/cli/ with one `const ath_command` per (sub)command, listed in
+ * main.c. Its run function parses options into local variables, calls the library, and prints
+ * results to standard output; messages and progress go to standard error. */
+#ifndef ATHANOR_CLI_H
+#define ATHANOR_CLI_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+
+typedef struct ath_command ath_command;
+struct ath_command {
+  const char *name;     /* "tokenizer train" */
+  const char *summary;  /* one line for `athanor --help`; no full stop */
+  const char *operands; /* "[TEXT…]", or NULL when it takes none */
+  const char *details;  /* paragraphs and examples for its own --help; may be NULL */
+  /* argv[0] is the first word after the command's name. */
+  ath_status (*run)(const ath_command *self, int argc, char **argv);
+};
+
+typedef enum ath_option_kind {
+  ATH_OPTION_FLAG,    /* bool: --name, or --no-name */
+  ATH_OPTION_STRING,  /* const char * */
+  ATH_OPTION_INTEGER, /* int64_t, between minimum and maximum */
+  ATH_OPTION_NUMBER,  /* double, between minimum and maximum */
+  ATH_OPTION_LIST,    /* ath_option_list: may be given several times */
+} ath_option_kind;
+
+enum { ATH_OPTION_LIST_MAX = 256 };
+typedef struct ath_option_list {
+  const char *items[ATH_OPTION_LIST_MAX];
+  size_t count;
+} ath_option_list;
+
+typedef struct ath_option {
+  const char *name;        /* "vocab-size"; NULL ends the table */
+  ath_option_kind kind;
+  void *target;            /* holds the default before parsing; shown in the help */
+  const char *placeholder; /* "N", "FILE"; NULL for a flag */
+  const char *help;        /* one sentence, without full stop; wrapped when shown */
+  double minimum, maximum; /* for numbers; both 0: no limits */
+  bool required;
+} ath_option;
+
+typedef struct ath_operands {
+  char **items; /* points into argv */
+  int count;
+  bool done;    /* --help was asked for and shown: the command returns ATH_OK at once */
+} ath_operands;
+
+/* Parses "--name value", "--name=value", "--flag", "--no-flag" and operands, in any order; "--"
+ * ends the options. Unknown options name the nearest one (ATH_USAGE). An underscore counts as a
+ * hyphen. Shows the command's help for --help or -h. */
+ath_status ath_cli_parse(const ath_command *command, const ath_option *options, int argc,
+                         char **argv, ath_operands *operands) ATH_MUST_CHECK;
+
+/* Set by the first SIGINT or SIGTERM once ath_cli_catch_signals was called; a second one ends
+ * the process as usual. Long tasks look at it. */
+extern volatile sig_atomic_t ath_cli_stop;
+void ath_cli_catch_signals(void);
+
+/* Installs the sink for log messages and progress (progress.c): a live bar when standard error is
+ * a terminal, plain lines every ten seconds otherwise. */
+void ath_cli_show_progress(void);
+
+/* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The
+ * line may hold NULs. It stays valid until the next call. Lines over 64 MB are ATH_INVALID. */
+ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
+
+/* The file of each command defines these. */
+extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_encode,
+    ath_command_tokenizer_decode, ath_command_tokenizer_info;
+extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
+    ath_command_data_verify;
+extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask;
+
+#endif

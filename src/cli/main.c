@@ -1,0 +1,140 @@
+/* main.c: finds the command, runs it, and turns its status into one line and an exit code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/nearest.h"
+#include "cli/cli.h"
+
+#define VERSION "0.1.0"
+
+static const ath_command *const commands[] = {
+  &ath_command_tokenizer_train, &ath_command_tokenizer_encode, &ath_command_tokenizer_decode,
+  &ath_command_tokenizer_info,  &ath_command_data_prepare,     &ath_command_data_inspect,
+  &ath_command_data_verify,     &ath_command_train,            &ath_command_eval,
+  &ath_command_fill_mask,
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+volatile sig_atomic_t ath_cli_stop;
+
+static void on_signal(int number) {
+  ath_cli_stop = 1;
+  signal(number, SIG_DFL);
+}
+
+void ath_cli_catch_signals(void) {
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
+}
+
+ath_status ath_cli_read_line(const char **line, size_t *length) {
+  enum { LINE_LIMIT = 64 << 20 };
+  static ath_buffer buffer;
+  if (buffer.maximum == 0) buffer = ath_buffer_make(LINE_LIMIT);
+  ath_buffer_clear(&buffer);
+  *line = NULL;
+  int c;
+  while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
+    ATH_TRY_CONTEXT(ath_buffer_byte(&buffer, (char)c), "standard input: a line is too long");
+  if (c == EOF && ferror(stdin)) return ath_fail_errno(errno, "standard input");
+  if (c == EOF && buffer.length == 0) return ATH_OK;
+  if (c == '\n' && buffer.length > 0 && buffer.bytes[buffer.length - 1] == '\r') buffer.length--;
+  *line = buffer.bytes != NULL ? buffer.bytes : "";
+  *length = buffer.length;
+  return ATH_OK;
+}
+
+static void print_help(void) {
+  printf("athanor %s: from a text file to a language model, without Python\n\n"
+         "Usage: athanor COMMAND [options]\n\nCommands:\n", VERSION);
+  for (int i = 0; i < COMMAND_COUNT; i++)
+    printf("  %-20s%s\n", commands[i]->name, commands[i]->summary);
+  printf("\nathanor COMMAND --help tells a command's options, with examples.\n\n"
+         "A first model, step by step:\n"
+         "  athanor tokenizer train --input text.txt --output run/tokenizer\n"
+         "  athanor data prepare --tokenizer run/tokenizer --input text.txt --output run/data\n"
+         "  athanor train --tokenizer run/tokenizer --train-dataset run/data/train \\\n"
+         "                --eval-dataset run/data/validation --output-dir run/model\n"
+         "  athanor fill-mask --model run/model \"The capital of France is [MASK].\"\n\n"
+         "Exit codes:\n");
+#define PRINT_STATUS(name, number, meaning) printf("  %2d  %s\n", number, meaning);
+  ATH_STATUS_LIST(PRINT_STATUS)
+#undef PRINT_STATUS
+}
+
+/* How many words of argv make up the command's name: 0 if they are another's. */
+static int words_matched(const ath_command *command, int argc, char **argv) {
+  const char *rest = command->name;
+  for (int words = 0; words < argc; words++) {
+    size_t length = strlen(argv[words]);
+    if (strncmp(rest, argv[words], length) != 0) return 0;
+    if (rest[length] == '\0') return words + 1;
+    if (rest[length] != ' ') return 0;
+    rest += length + 1;
+  }
+  return 0;
+}
+
+static ath_status unknown_command(int argc, char **argv) {
+  char typed[128];
+  snprintf(typed, sizeof typed, "%s%s%s", argv[0], argc > 1 && argv[1][0] != '-' ? " " : "",
+           argc > 1 && argv[1][0] != '-' ? argv[1] : "");
+  const char *names[COMMAND_COUNT];
+  for (int i = 0; i < COMMAND_COUNT; i++) names[i] = commands[i]->name;
+  const char *near = ath_nearest(typed, names, COMMAND_COUNT);
+  if (near == NULL) near = ath_nearest(argv[0], names, COMMAND_COUNT);
+  if (near != NULL)
+    return ath_fail(ATH_USAGE, "no command \"%s\"; did you mean \"athanor %s\"?", typed, near);
+  return ath_fail(ATH_USAGE, "no command \"%s\"; athanor --help lists them", typed);
+}
+
+/* "athanor tokenizer" alone, or with --help: lists what begins with it. */
+static bool print_group(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) return false;
+  size_t length = strlen(argv[0]);
+  bool any = false;
+  for (int i = 0; i < COMMAND_COUNT; i++) {
+    if (strncmp(commands[i]->name, argv[0], length) != 0 || commands[i]->name[length] != ' ')
+      continue;
+    if (!any) printf("Commands of athanor %s:\n", argv[0]);
+    any = true;
+    printf("  %-20s%s\n", commands[i]->name, commands[i]->summary);
+  }
+  if (any) printf("\nathanor COMMAND --help tells a command's options.\n");
+  return any;
+}
+
+static ath_status dispatch(int argc, char **argv) {
+  if (argc == 0) {
+    print_help();
+    return ath_fail(ATH_USAGE, "no command given");
+  }
+  if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
+      strcmp(argv[0], "help") == 0) {
+    print_help();
+    return ATH_OK;
+  }
+  if (strcmp(argv[0], "--version") == 0) {
+    printf("athanor %s\n", VERSION);
+    return ATH_OK;
+  }
+  for (int i = 0; i < COMMAND_COUNT; i++) {
+    int words = words_matched(commands[i], argc, argv);
+    if (words > 0) return commands[i]->run(commands[i], argc - words, argv + words);
+  }
+  if (print_group(argc, argv)) return ATH_OK;
+  return unknown_command(argc, argv);
+}
+
+int main(int argc, char **argv) {
+  ath_cli_show_progress();
+  ath_status status = dispatch(argc - 1, argv + 1);
+  if (fflush(stdout) != 0 && status == ATH_OK)
+    status = ath_fail_errno(errno, "cannot write to standard output");
+  if (status != ATH_OK) {
+    fflush(stderr);
+    fprintf(stderr, "athanor: %s\n", ath_error_text());
+  }
+  return (int)status;
+}
