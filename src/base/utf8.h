@@ -1,0 +1,12 @@
+/* utf8.h: whether bytes are UTF-8, and where they stop being it. */
+#ifndef ATHANOR_BASE_UTF8_H
+#define ATHANOR_BASE_UTF8_H
+
+#include <stddef.h>
+
+/* How many bytes from the start are well-formed UTF-8 (Unicode 15, table 3-7): `length` when all
+ * are, else the offset of the first byte of the first malformed sequence. Surrogates, overlong
+ * forms, numbers above U+10FFFF and a sequence cut off at the end are malformed; NUL is not. */
+size_t ath_utf8_prefix(const char *bytes, size_t length);
+
+#endif

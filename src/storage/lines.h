@@ -1,0 +1,37 @@
+/* lines.h: the lines of a text file, one after another, in memory that does not grow with it.
+ *
+ * A line ends at LF, CRLF or a lone CR, and at nothing else: U+2028, U+0085 and the like are part
+ * of it. A last line without an ending counts; a UTF-8 byte order mark at the file's start is
+ * skipped; NUL is a character like others. */
+#ifndef ATHANOR_STORAGE_LINES_H
+#define ATHANOR_STORAGE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+
+enum { ATH_LINE_MAX = 64 << 20 }; /* bytes; a longer line is refused, so memory is bounded */
+
+typedef struct ath_line {
+  const char *bytes; /* without its ending, not NUL-terminated; NULL at the end of the file */
+  size_t length;
+  uint64_t number;   /* counted from 1, as editors do */
+  uint64_t at;       /* byte offset in the file where it begins */
+  uint64_t next;     /* … and where the line after it begins */
+} ath_line;
+
+typedef struct ath_lines ath_lines;
+
+/* ATH_NOT_FOUND, ATH_DENIED, or ATH_INVALID for a folder. One thread at a time. */
+ath_status ath_lines_open(const char *path, ath_lines **out) ATH_MUST_CHECK;
+void ath_lines_close(ath_lines *self); /* NULL is allowed */
+
+/* The next line, valid until the next call. ATH_INVALID, naming file, line and byte, when it is
+ * not UTF-8 or longer than ATH_LINE_MAX. */
+ath_status ath_lines_next(ath_lines *self, ath_line *out) ATH_MUST_CHECK;
+
+/* Continues at a line that begins at byte `at` and is number `number`. */
+ath_status ath_lines_seek(ath_lines *self, uint64_t at, uint64_t number) ATH_MUST_CHECK;
+
+#endif
