@@ -233,6 +233,16 @@ ath_status ath_file_writer_commit(ath_file_writer *self) {
   return ath_folder_sync(folder);
 }
 
+ath_status ath_file_writer_commit_as(ath_file_writer *self, const char *path) {
+  size_t length = strlen(path);
+  if (length >= sizeof self->path) {
+    ath_file_writer_abandon(self);
+    return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
+  }
+  memcpy(self->path, path, length + 1);
+  return ath_file_writer_commit(self);
+}
+
 ath_status ath_file_write(const char *path, const void *bytes, size_t count) {
   ath_file_writer *writer = NULL;
   ATH_TRY(ath_file_writer_open(path, &writer));

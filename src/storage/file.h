@@ -42,6 +42,8 @@ ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_
     ATH_MUST_CHECK;
 /* Closes and destroys the writer, whether it succeeds or not. */
 ath_status ath_file_writer_commit(ath_file_writer *self) ATH_MUST_CHECK;
+/* As commit, but under another final name in the same folder. */
+ath_status ath_file_writer_commit_as(ath_file_writer *self, const char *path) ATH_MUST_CHECK;
 void ath_file_writer_abandon(ath_file_writer *self); /* NULL is allowed */
 
 /* Writes a whole file as above. */
