@@ -21,9 +21,8 @@
  *     ath_status fit_one_weight(ath_graph **out) {
  *       ath_graph *g = NULL;
  *       ATH_TRY(ath_graph_create(&g));
- *       ath_type matrix = ath_type_make(ATH_F32, 2, 8, 4), square = ath_type_make(ATH_F32, 2, 4, 4);
- *       ath_value x = ath_graph_input(g, "x", matrix);
- *       ath_value w = ath_graph_variable(g, "w", square);
+ *       ath_value x = ath_graph_input(g, "x", ath_type_make(ATH_F32, 2, 8, 4));
+ *       ath_value w = ath_graph_variable(g, "w", ath_type_make(ATH_F32, 2, 4, 4));
  *       ath_value loss = ath_reduce_sum(g, ath_gelu(g, ath_linear(g, x, w, ATH_NO_VALUE), 0));
  *       ath_value gradient;
  *       ATH_TRY(ath_graph_gradients(g, loss, &w, 1, &gradient));

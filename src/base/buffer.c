@@ -92,6 +92,6 @@ ath_status ath_buffer_double(ath_buffer *self, double value) {
     snprintf(text, sizeof text, "%.*g", digits, value);
     if (strtod(text, NULL) == value) break;
   }
-  if (strpbrk(text, ".en") == NULL) strcat(text, ".0");
-  return ath_buffer_string(self, text);
+  ATH_TRY(ath_buffer_string(self, text));
+  return strpbrk(text, ".e") == NULL ? ath_buffer_string(self, ".0") : ATH_OK;
 }

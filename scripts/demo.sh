@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The main job on real text, each step a printed command that works by hand as well:
+#
+#   scripts/demo.sh [TEXT]    a tokenizer, shards, a model in runs/demo, and answers
+#
+# A second run continues where the first stopped. DEMO_OPTIONS adds options to the training
+# command ("--max-steps 40" for a short run).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH=$PWD/build:$PATH
+run=runs/demo
+text=${1:-$run/text.txt}
+mkdir -p $run
+
+step() {
+  printf '\n$' >&2
+  printf ' %q' "$@" | sed 's/\\ / /g' >&2
+  printf '\n' >&2
+  "$@"
+}
+
+say() { printf '\n# %s\n' "$*" >&2; }
+
+if [ $# -eq 0 ] && [ ! -s $text ]; then
+  say "the definitions of WordNet, one entry a line"
+  scripts/demo_text.sh >$text.part
+  mv $text.part $text
+fi
+
+begun=$SECONDS
+say "1. A Unigram tokenizer from $(du -h "$text" | cut -f1) of text"
+[ -f $run/tokenizer/tokenizer.json ] ||
+  step athanor tokenizer train --model unigram --vocab-size 8000 --input "$text" \
+    --output $run/tokenizer
+step athanor tokenizer encode --tokenizer $run/tokenizer "a river flows into the sea"
+
+say "2. Records of 128 tokens in TFRecord shards"
+step athanor data prepare --tokenizer $run/tokenizer --input "$text" --max-length 128 \
+  --validation-split-percentage 5 --output $run/data
+step athanor data inspect $run/data/train
+
+say "3. A RoBERTa of 4 layers, trained to fill masks"
+# shellcheck disable=SC2086
+step athanor train --config examples/demo.yaml ${DEMO_OPTIONS:-}
+step athanor eval --model $run --data $run/data/validation
+
+say "4. Its answers"
+step athanor fill-mask --model $run \
+  "Paris: the capital and largest city of [MASK]." \
+  "a small [MASK] that lives in the forest" \
+  "the act of [MASK] something"
+say "done in $((SECONDS - begun)) seconds; the model is in $run, and opens in transformers as it is"
