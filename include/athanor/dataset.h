@@ -48,7 +48,8 @@ typedef struct ath_prepare_options {
   uint64_t shard_bytes;         /* about so many bytes per shard; 0 when shard_records is given */
   bool keep_blank_lines;        /* blank lines become "[CLS][SEP]", as in the reference's script */
   int threads;                  /* 0: as many as OpenMP has; the result does not depend on it */
-  uint64_t seed;
+  uint64_t seed;                /* of the choice of validation lines */
+  bool overwrite;               /* removes another dataset that is in the output folder */
 } ath_prepare_options;
 ath_prepare_options ath_prepare_defaults(void);
 
@@ -61,7 +62,9 @@ typedef struct ath_prepare_report {
 
 /* Encodes lines ("[CLS] … [SEP]" each), joins them and cuts records of exactly max_length; the
  * remainder is carried on. Memory does not grow with the input. An interrupted run, started again
- * with the same options, continues after its last complete shard. */
+ * with the same options, continues after its last complete shard; a finished one is kept as it is.
+ * ATH_MISMATCH when the output folder holds a dataset made otherwise: the text says what differs.
+ * ATH_INVALID for text too short for a record in every split. `report` may be NULL. */
 ath_status ath_prepare(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
                        ath_prepare_report *report) ATH_MUST_CHECK;
 
@@ -103,11 +106,12 @@ typedef struct ath_batch_options {
   double random_replace_prob;  /* 0.1: of the chosen, replaced by a random ordinary token */
   int32_t vocab_size;          /* ids at or above it are refused */
   int32_t mask_id, pad_id;
-  const uint8_t *special;      /* [vocab_size]: 1 for ids never chosen and never drawn; copied */
+  const ath_tokenizer *tokenizer; /* says which ids are special, never chosen and never drawn … */
+  const uint8_t *special;         /* … or this table [vocab_size] does, where it is not NULL */
   int positions;               /* K, places for chosen positions; 0: from ath_batch_positions */
 } ath_batch_options;
-/* Ids from the tokenizer, the usual probabilities, batch_size 8, seed 42, shuffle on. The special
- * table belongs to the tokenizer. */
+/* Ids from the tokenizer, which must outlive the batcher; the usual probabilities, batch_size 8,
+ * seed 42, shuffle on. */
 ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer);
 
 /* K for a batch of `batch_size` x `length` tokens: mean + 6 deviations of the count of chosen
@@ -146,7 +150,8 @@ ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) ATH_MUST_C
 /* The masking itself (Devlin et al. 2019), for one record: each attended, ordinary position is
  * chosen with mlm_probability; a chosen one becomes [MASK], a random ordinary token, or stays.
  * Depends only on (seed, epoch, sample). Changes ids[length] in place, writes the chosen columns
- * (ascending) and their original ids, and returns how many there are. */
+ * (ascending) and their original ids, and returns how many there are. Ids must be below
+ * vocab_size, length at most 65,536. */
 int ath_mask_tokens(const ath_batch_options *options, uint32_t epoch, uint64_t sample,
                     int32_t *ids, const int32_t *mask, int length, int32_t *columns,
                     int32_t *labels);

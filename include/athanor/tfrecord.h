@@ -51,6 +51,8 @@ typedef struct ath_record {
 typedef struct ath_tfrecord_reader ath_tfrecord_reader;
 ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) ATH_MUST_CHECK;
 ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
+/* As next, without looking at the data: only the length is verified. For building an index. */
+ath_status ath_tfrecord_skip(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
 /* Continues at a frame that begins at byte `at`, as record `number`. */
 ath_status ath_tfrecord_seek(ath_tfrecord_reader *self, uint64_t at, uint64_t number)
     ATH_MUST_CHECK;
