@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +86,35 @@ ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) {
   return ath_buffer_byte(self, '"');
 }
 
-ath_status ath_buffer_double(ath_buffer *self, double value) {
-  if (!isfinite(value)) return ath_buffer_string(self, "null");
-  char text[40];
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
+/* The fewest significant digits that read back as the value, as "d.ddde±x". Fifteen always do for
+ * a normal number that has so short a form, so only longer and denormal ones need a search. */
+static void shortest_digits(double value, char text[40]) {
+  int least = fabs(value) < DBL_MIN ? 1 : 15;
+  for (int digits = least; digits <= 17; digits++) {
+    snprintf(text, 40, "%.*e", digits - 1, value);
     if (strtod(text, NULL) == value) break;
   }
-  ATH_TRY(ath_buffer_string(self, text));
-  return strpbrk(text, ".e") == NULL ? ath_buffer_string(self, ".0") : ATH_OK;
+}
+
+ath_status ath_buffer_double(ath_buffer *self, double value) {
+  if (!isfinite(value)) return ath_buffer_string(self, "null");
+  char text[40], digits[24];
+  shortest_digits(value, text);
+  char *mark = strchr(text, 'e');
+  assert(mark != NULL);
+  int exponent = atoi(mark + 1), count = 0;
+  for (char *p = text; p < mark; p++)
+    if (*p >= '0' && *p <= '9') digits[count++] = *p;
+  while (count > 1 && digits[count - 1] == '0') count--;
+  if (signbit(value)) ATH_TRY(ath_buffer_byte(self, '-'));
+  if (exponent < -5 || exponent > 15)
+    return ath_buffer_format(self, "%c%s%.*se%+d", digits[0], count > 1 ? "." : "", count - 1,
+                             digits + 1, exponent);
+  if (exponent < 0)
+    return ath_buffer_format(self, "0.%.*s%.*s", -exponent - 1, "00000", count, digits);
+  int whole = exponent + 1;
+  if (count <= whole)
+    return ath_buffer_format(self, "%.*s%.*s.0", count, digits, whole - count,
+                             "000000000000000");
+  return ath_buffer_format(self, "%.*s.%.*s", whole, digits, count - whole, digits + whole);
 }

@@ -29,8 +29,9 @@ ath_status ath_buffer_format(ath_buffer *self, const char *format, ...)
 
 /* Appends `bytes` as a JSON string with its quotes; UTF-8 is kept as it is. */
 ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) ATH_MUST_CHECK;
-/* Appends the shortest decimal form that reads back as the same double ("-3.5", "0.0", "1e-07");
- * a NaN or infinity is written as null, which JSON has instead. */
+/* Appends the shortest decimal form that reads back as the same double ("-3.5", "0.0", "1e-7",
+ * "1e+16": plain from 0.00001 to below 1e16, as tokenizer.json has its scores); a NaN or infinity
+ * is written as null, which JSON has instead. */
 ath_status ath_buffer_double(ath_buffer *self, double value) ATH_MUST_CHECK;
 
 #endif
