@@ -84,8 +84,9 @@ const char *ath_graph_value_name(const ath_graph *self, ath_value value);
 ath_status ath_graph_gradients(ath_graph *self, ath_value loss, const ath_value *wrt, size_t count,
                                ath_value *gradients) ATH_MUST_CHECK;
 
-/* Rewrites patterns of plain operations into fused ones (see graph/fuse.c for the list). Run it
- * after the forward pass is built and before ath_graph_gradients. Results agree to rounding. */
+/* Rewrites patterns of plain operations into fused ones (see ath_residual_norm and
+ * ath_bias_activation in ops.h). Run it after the forward pass is built and before
+ * ath_graph_gradients. Value numbers stay right; results agree to rounding. */
 ath_status ath_graph_fuse(ath_graph *self) ATH_MUST_CHECK;
 /* Drops nodes that no output and no assignment needs. */
 ath_status ath_graph_prune(ath_graph *self) ATH_MUST_CHECK;

@@ -51,9 +51,18 @@ struct ath_op {
   ath_status (*cpu_prepare)(ath_cpu_call *call);
   void (*cpu_release)(ath_cpu_call *call);
 
-  /* The input whose memory output `i` may take over when nobody reads that input later (−1 for
-   * none, also when NULL): elementwise work in place, and AdamW on its variables. */
-  int (*in_place)(const ath_node *node, int output);
+  /* The inputs, as a bit mask (bit i for input i), whose memory this output may take over when
+   * nobody reads that input later: elementwise work in place, and AdamW on its variables. Such an
+   * entry must be right whether or not the memory is shared. NULL: none. */
+  uint32_t (*in_place)(const ath_node *node, int output);
+
+  /* Output 0 is input 0 under another type: an engine shares the memory and runs nothing. */
+  bool is_view;
+
+  /* Fusion rule, on the last operation of a pattern: if this node ends one, adds the fused nodes
+   * and returns the value that takes the place of output 0; otherwise ATH_NO_VALUE. Values inside
+   * the pattern must have a single use (ath_graph_uses), and the node's other outputs none. */
+  ath_value (*fuse)(ath_graph *g, const ath_node *node);
 
   /* Floating-point operations of one run, for utilisation figures; NULL counts as 0. */
   double (*flops)(const ath_node *node, const ath_type *inputs, const ath_type *outputs);
@@ -62,7 +71,11 @@ struct ath_op {
   ath_status (*describe)(const void *attributes, ath_buffer *out);
 };
 
-enum { ATH_MAX_OUTPUTS = 4 };
+enum { ATH_MAX_OUTPUTS = 6 };
+
+/* An optional input left out has this type in `infer`, `flops` and ath_cpu_call. */
+#define ATH_TYPE_ABSENT ((ath_type){.rank = -1})
+static inline bool ath_type_given(const ath_type *type) { return type->rank >= 0; }
 
 /* Adds a node; `attributes` (size bytes, may be NULL) is copied. Output types come from
  * op->infer. Fills `outputs[output_count]`; on failure they are ATH_NO_VALUE, and the graph
@@ -86,8 +99,18 @@ ath_value_kind ath_graph_kind(const ath_graph *self, ath_value value);
 /* The node that makes a result; NULL for the other kinds. */
 const ath_node *ath_graph_producer(const ath_graph *self, ath_value value);
 double ath_graph_constant_fill(const ath_graph *self, ath_value value);
+/* How often nodes, outputs and assignments read a value. */
+int ath_graph_uses(const ath_graph *self, ath_value value);
 /* What an assignment gives a variable; ATH_NO_VALUE if it has none. */
 ath_value ath_graph_assigned(const ath_graph *self, ath_value variable);
+/* Which nodes an output or an assignment needs: needed[i] for node i of ath_graph_node_count. */
+ath_status ath_graph_mark_needed(const ath_graph *self, bool *needed) ATH_MUST_CHECK;
+
+/* The sum of two values of one type, the operation with which autodiff adds up gradients: the only
+ * one that lives in graph/ (sum.c), because graph/ knows no other. */
+extern const ath_op ath_op_sum;
+ath_value ath_graph_sum(ath_graph *self, ath_value a, ath_value b);
+
 size_t ath_graph_output_count(const ath_graph *self);
 ath_value ath_graph_output_at(const ath_graph *self, size_t index, const char **name);
 
