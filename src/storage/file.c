@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_BUFFER = 1 << 18, READ_CHUNK = 1 << 20, FOLDER_DEPTH_MAX = 64 };
+enum { WRITE_BUFFER = 1 << 18, FOLDER_DEPTH_MAX = 64 };
 
 ath_status ath_path_join(char out[ATH_PATH_MAX], const char *folder, const char *name) {
   size_t length = strlen(folder);
@@ -125,28 +125,56 @@ ath_status ath_file_size(const char *path, uint64_t *size) {
   return ATH_OK;
 }
 
+/* Reads into the room the buffer has; without room, one byte tells whether the file goes on. */
+static ath_status read_some(int file, ath_buffer *out, bool *ended) {
+  size_t limit = out->capacity > out->maximum ? out->maximum + 1 : out->capacity;
+  size_t room = limit > out->length + 1 ? limit - out->length - 1 : 0;
+  char one_more;
+  ssize_t got = room > 0 ? read(file, out->bytes + out->length, room) : read(file, &one_more, 1);
+  if (got < 0 && errno == EINTR) return ATH_OK;
+  if (got < 0) return ath_fail_errno(errno, "cannot read");
+  *ended = got == 0;
+  if (room == 0) return got == 0 ? ATH_OK : ath_buffer_byte(out, one_more);
+  out->length += (size_t)got;
+  out->bytes[out->length] = '\0';
+  return ATH_OK;
+}
+
+/* Reads up to `room` bytes to the buffer's end, which has been reserved; *got is 0 at the end. */
+static ath_status read_some(int file, ath_buffer *out, size_t room, size_t *got) {
+  ssize_t count;
+  do count = read(file, out->bytes + out->length, room);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return ath_fail_errno(errno, "cannot read");
+  out->length += (size_t)count;
+  out->bytes[out->length] = '\0';
+  *got = (size_t)count;
+  return ATH_OK;
+}
+
+static ath_status read_to_end(int file, ath_buffer *out) {
+  struct stat info;
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
+    ATH_TRY(ath_buffer_reserve(out, (size_t)info.st_size));
+  for (size_t got = 1; got > 0;) {
+    size_t allowed = out->maximum - out->length;
+    size_t room = allowed < READ_CHUNK ? allowed : READ_CHUNK;
+    ATH_TRY(ath_buffer_reserve(out, room));
+    if (room > 0) {
+      ATH_TRY(read_some(file, out, room, &got));
+      continue;
+    }
+    char beyond; /* the buffer is full: the file must end here */
+    if (read(file, &beyond, 1) > 0) return ath_buffer_reserve(out, 1);
+    got = 0;
+  }
+  return ATH_OK;
+}
+
 ath_status ath_file_read(const char *path, ath_buffer *out) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return ath_fail_errno(errno, "%s", path);
-  ath_status status = ATH_OK;
-  struct stat info;
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
-    status = ath_buffer_reserve(out, (size_t)info.st_size);
-  while (status == ATH_OK) {
-    status = ath_buffer_reserve(out, out->capacity - out->length > 1 ? 0 : READ_CHUNK);
-    if (status != ATH_OK) break;
-    size_t room = out->capacity - out->length;
-    ssize_t got = room > 1 ? read(file, out->bytes + out->length, room - 1) : 0;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) status = ath_fail_errno(errno, "cannot read");
-    if (got <= 0) {
-      if (room > 1) break;
-      status = ath_buffer_reserve(out, READ_CHUNK);
-      continue;
-    }
-    out->length += (size_t)got;
-    out->bytes[out->length] = '\0';
-  }
+  ath_status status = read_to_end(file, out);
   close(file);
   return ath_context(status, "%s", path);
 }
