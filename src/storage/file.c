@@ -140,34 +140,11 @@ static ath_status read_some(int file, ath_buffer *out, bool *ended) {
   return ATH_OK;
 }
 
-/* Reads up to `room` bytes to the buffer's end, which has been reserved; *got is 0 at the end. */
-static ath_status read_some(int file, ath_buffer *out, size_t room, size_t *got) {
-  ssize_t count;
-  do count = read(file, out->bytes + out->length, room);
-  while (count < 0 && errno == EINTR);
-  if (count < 0) return ath_fail_errno(errno, "cannot read");
-  out->length += (size_t)count;
-  out->bytes[out->length] = '\0';
-  *got = (size_t)count;
-  return ATH_OK;
-}
-
 static ath_status read_to_end(int file, ath_buffer *out) {
   struct stat info;
   if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
     ATH_TRY(ath_buffer_reserve(out, (size_t)info.st_size));
-  for (size_t got = 1; got > 0;) {
-    size_t allowed = out->maximum - out->length;
-    size_t room = allowed < READ_CHUNK ? allowed : READ_CHUNK;
-    ATH_TRY(ath_buffer_reserve(out, room));
-    if (room > 0) {
-      ATH_TRY(read_some(file, out, room, &got));
-      continue;
-    }
-    char beyond; /* the buffer is full: the file must end here */
-    if (read(file, &beyond, 1) > 0) return ath_buffer_reserve(out, 1);
-    got = 0;
-  }
+  for (bool ended = false; !ended;) ATH_TRY(read_some(file, out, &ended));
   return ATH_OK;
 }
 
