@@ -1,0 +1,18 @@
+/* crc32c_arm64.c: CRC-32C by the crc32c instructions of ARMv8. */
+#include "formats/crc32c.h"
+
+#if defined(__aarch64__)
+
+#include <arm_acle.h>
+#include <sys/auxv.h>
+
+enum { HWCAP_HAS_CRC32 = 1 << 7 }; /* Linux: asm/hwcap.h */
+
+#define CRC_TARGET __attribute__((target("+crc")))
+#define CRC_STEP_8(state, byte) __crc32cb(state, byte)
+#define CRC_STEP_64(state, word) __crc32cd(state, word)
+#include "formats/crc32c_streams.h"
+
+bool ath_crc32c_has_instruction(void) { return (getauxval(AT_HWCAP) & HWCAP_HAS_CRC32) != 0; }
+
+#endif
