@@ -10,6 +10,7 @@
  * why shards carry their count in the name. The mask keeps the checksum of data that itself holds
  * checksums from degenerating. */
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "athanor/tfrecord.h"
@@ -69,7 +70,7 @@ static ath_status fault(const ath_tfrecord_reader *self, const char *what) {
                   (unsigned long long)self->number, (unsigned long long)self->at, what);
 }
 
-ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) {
+static ath_status next_record(ath_tfrecord_reader *self, bool check_data, ath_record *out) {
   assert(self->at <= self->file.size);
   const uint8_t *frame = self->file.bytes + self->at;
   uint64_t left = self->file.size - self->at;
@@ -85,13 +86,21 @@ ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) {
       length > left - ATH_TFRECORD_HEAD - ATH_TFRECORD_TAIL)
     return fault(self, "truncated: the file ends inside the record's data");
   const uint8_t *data = frame + ATH_TFRECORD_HEAD;
-  if (ath_load_u32(data + length) != ath_crc32c_masked(data, length))
+  if (check_data && ath_load_u32(data + length) != ath_crc32c_masked(data, length))
     return fault(self, "data checksum does not match");
   out->bytes = data;
   out->length = length;
   self->at += ATH_TFRECORD_HEAD + length + ATH_TFRECORD_TAIL;
   self->number++;
   return ATH_OK;
+}
+
+ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) {
+  return next_record(self, true, out);
+}
+
+ath_status ath_tfrecord_skip(ath_tfrecord_reader *self, ath_record *out) {
+  return next_record(self, false, out);
 }
 
 ath_status ath_tfrecord_seek(ath_tfrecord_reader *self, uint64_t at, uint64_t number) {
