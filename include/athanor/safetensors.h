@@ -5,8 +5,8 @@
  *     | the tensors' bytes, one after another, without gaps
  *
  * Header: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …,
- * "__metadata__": {"format": "pt"}}. Tensors are laid out by element size descending, then by
- * name.
+ * "__metadata__": {"format": "pt"}}. Tensors are laid out as the reference library does: F32, then
+ * U32, I32, BF16, and within a type by name.
  *
  * Example
  *
@@ -36,13 +36,14 @@ typedef struct ath_tensor_entry {
 } ath_tensor_entry;
 
 /* Writes atomically (temporary name, fsync, rename) with metadata {"format": "pt"}. Duplicate
- * names are refused. */
+ * names are refused (ATH_INVALID): a tied weight is given once, under one name. */
 ath_status ath_safetensors_save(const char *path, const ath_tensor_entry *entries, size_t count)
     ATH_MUST_CHECK;
 
 /* Opens a file by mapping it. Every rule of the format is checked (lengths, overlaps, gaps,
- * overflow, duplicate names); the failure says which one. Dtypes that ath_dtype lacks are kept
- * out of the list but still checked. */
+ * overflow, duplicate names); the failure, ATH_CORRUPT, says which one. Tensors whose dtype
+ * ath_dtype lacks, or of more than ATH_MAX_RANK dimensions, are checked but not listed. The list
+ * is in order of place in the file. An opened file may be read from several threads. */
 typedef struct ath_safetensors ath_safetensors;
 ath_status ath_safetensors_open(const char *path, ath_safetensors **out) ATH_MUST_CHECK;
 void ath_safetensors_close(ath_safetensors *self);
