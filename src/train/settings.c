@@ -1,0 +1,158 @@
+/* settings.c: the one table of a run's settings. YAML keys, flags, help and the resolved
+ * configuration all come from it. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "athanor/train.h"
+#include "base/arena.h"
+#include "base/buffer.h"
+
+#define LARGE 9007199254740992.0 /* 2^53: the whole numbers that a double holds exactly */
+
+#define TEXT(field, fixed, placeholder, help) \
+  {#field, ATH_SETTING_TEXT, offsetof(ath_train_options, field), 0, 0, fixed, placeholder, help}
+#define INTEGER(field, least, most, fixed, help)                                                  \
+  {#field, ATH_SETTING_INTEGER, offsetof(ath_train_options, field), least, most, fixed, "N", help}
+#define NUMBER(field, least, most, fixed, help)                                                   \
+  {#field, ATH_SETTING_NUMBER, offsetof(ath_train_options, field), least, most, fixed, "X", help}
+#define FLAG(field, help) \
+  {#field, ATH_SETTING_FLAG, offsetof(ath_train_options, field), 0, 1, false, NULL, help}
+
+static const ath_setting settings[] = {
+  TEXT(train_dataset, false, "DIR", "Folder of shards to train on"),
+  TEXT(eval_dataset, false, "DIR", "Folder of shards to evaluate on; none: no evaluation"),
+  TEXT(tokenizer, false, "DIR", "Folder, or tokenizer.json, of the tokenizer that made the shards"),
+  TEXT(output_dir, false, "DIR", "Folder of the run: checkpoints, log, and the model when done"),
+  TEXT(config_name, false, "FILE", "A config.json to take the architecture from, instead of the "
+       "settings below"),
+  TEXT(model_name_or_path, false, "DIR", "Model folder to take architecture and starting weights "
+       "from"),
+  INTEGER(hidden_size, 1, 65536, true, "Width of the hidden states"),
+  INTEGER(num_hidden_layers, 1, 512, true, "Layers of the encoder"),
+  INTEGER(num_attention_heads, 1, 1024, true, "Attention heads; hidden_size is a multiple"),
+  INTEGER(intermediate_size, 1, 262144, true, "Width of the feed-forward layers"),
+  TEXT(hidden_act, true, "NAME", "Activation: gelu, gelu_new, gelu_pytorch_tanh, relu or silu"),
+  INTEGER(max_position_embeddings, 0, 1048576, true, "Rows of the position table; 0: what the "
+          "records need, length + pad id + 1"),
+  INTEGER(pad_vocab_to_multiple_of, 0, 65536, true, "Grow the vocabulary to a multiple; the added "
+          "rows are never predicted; 0: not"),
+  NUMBER(hidden_dropout_prob, 0, 0.99, true, "Dropout after embeddings, attention and "
+         "feed-forward layers"),
+  NUMBER(attention_probs_dropout_prob, 0, 0.99, true, "Dropout of the attention probabilities"),
+  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
+  INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
+  INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
+          "scored positions"),
+  NUMBER(num_train_epochs, 0, 1e6, true, "Passes over the data, a fraction allowed"),
+  INTEGER(max_steps, -1, LARGE, true, "Steps in all, instead of num_train_epochs; -1: not"),
+  NUMBER(max_train_minutes, 0, 1e6, false, "Stop early, save and evaluate after so many minutes; "
+         "the schedule does not know of it; 0: no bound"),
+  NUMBER(learning_rate, 0, 1e38, true, "Peak learning rate"),
+  TEXT(lr_scheduler_type, true, "NAME", "linear, cosine, constant or constant_with_warmup"),
+  INTEGER(warmup_steps, 0, LARGE, true, "Steps over which the rate rises from 0"),
+  NUMBER(warmup_ratio, 0, 1, true, "The same as a share of all steps, when warmup_steps is 0"),
+  NUMBER(weight_decay, 0, 1e3, true, "Decoupled decay of matrices and embeddings"),
+  NUMBER(adam_beta1, 0, 0.999999, true, "Decay of AdamW's first moment"),
+  NUMBER(adam_beta2, 0, 0.999999999, true, "Decay of AdamW's second moment"),
+  NUMBER(adam_epsilon, 1e-30, 1, true, "AdamW's epsilon"),
+  NUMBER(max_grad_norm, 0, 1e38, true, "Gradients are scaled down to this norm; 0: never"),
+  NUMBER(mlm_probability, 1e-4, 1, true, "Share of the tokens that are masked"),
+  INTEGER(seed, 0, LARGE, true, "Of initial weights, order, masks and dropout"),
+  INTEGER(logging_steps, 1, LARGE, false, "Report every so many steps"),
+  INTEGER(eval_steps, 0, LARGE, false, "Evaluate every so many steps; 0: only at the end"),
+  INTEGER(save_steps, 0, LARGE, false, "Write a checkpoint every so many steps; 0: only at the "
+          "end"),
+  INTEGER(save_total_limit, 0, 1e6, false, "Checkpoints kept, the newest; 0: all"),
+  INTEGER(max_eval_samples, 0, LARGE, false, "Evaluate on the first so many records; 0: all"),
+  TEXT(resume_from_checkpoint, false, "WHICH", "auto: the newest whole checkpoint in output_dir; "
+       "none: start anew; or a checkpoint's folder"),
+  FLAG(overwrite_output_dir, "Start anew and remove the checkpoints in output_dir"),
+  TEXT(device, false, "NAME", "Where to compute: cpu"),
+  INTEGER(threads, 0, 1024, false, "Threads; 0: as OMP_NUM_THREADS says, else all cores"),
+};
+enum { SETTING_COUNT = sizeof settings / sizeof *settings };
+
+const ath_setting *ath_train_settings(size_t *count) {
+  *count = SETTING_COUNT;
+  return settings;
+}
+
+ath_status ath_train_options_init(ath_train_options *out) {
+  *out = (ath_train_options){
+    .hidden_size = 256, .num_hidden_layers = 4, .num_attention_heads = 4,
+    .intermediate_size = 1024, .hidden_act = "gelu",
+    .hidden_dropout_prob = 0.1, .attention_probs_dropout_prob = 0.1,
+    .per_device_train_batch_size = 8, .per_device_eval_batch_size = 8,
+    .gradient_accumulation_steps = 1, .num_train_epochs = 3, .max_steps = -1,
+    .learning_rate = 5e-5, .lr_scheduler_type = "linear",
+    .adam_beta1 = 0.9, .adam_beta2 = 0.999, .adam_epsilon = 1e-8, .max_grad_norm = 1,
+    .mlm_probability = 0.15, .seed = 42,
+    .logging_steps = 50, .save_steps = 500, .save_total_limit = 3,
+    .resume_from_checkpoint = "auto", .device = "cpu",
+  };
+  return ath_arena_create(1 << 20, &out->memory);
+}
+
+void ath_train_options_free(ath_train_options *self) {
+  ath_arena_destroy(self->memory);
+  self->memory = NULL;
+}
+
+/* --- printing ------------------------------------------------------------------------------ */
+
+/* Text goes between double quotes, where YAML and JSON agree on the escapes. */
+ath_status ath_train_setting_print(const ath_setting *setting, const ath_train_options *options,
+                                   ath_buffer *out) {
+  const void *place = (const char *)options + setting->offset;
+  switch (setting->kind) {
+    case ATH_SETTING_FLAG: return ath_buffer_string(out, *(const bool *)place ? "true" : "false");
+    case ATH_SETTING_NUMBER: return ath_buffer_double(out, *(const double *)place);
+    case ATH_SETTING_INTEGER:
+      return ath_buffer_format(out, "%lld", (long long)*(const int64_t *)place);
+    case ATH_SETTING_TEXT: break;
+  }
+  const char *text = *(const char *const *)place;
+  return text != NULL ? ath_buffer_json(out, text, strlen(text)) : ath_buffer_string(out, "null");
+}
+
+/* --- checks -------------------------------------------------------------------------------- */
+
+static ath_status check_limits(const ath_setting *s, const ath_train_options *options) {
+  const void *place = (const char *)options + s->offset;
+  double value = 0;
+  if (s->kind == ATH_SETTING_INTEGER) value = (double)*(const int64_t *)place;
+  else if (s->kind == ATH_SETTING_NUMBER) value = *(const double *)place;
+  else return ATH_OK;
+  if (value >= s->minimum && value <= s->maximum) return ATH_OK;
+  return ath_fail(ATH_USAGE, "%s is %.12g; it must lie between %.12g and %.12g", s->name, value,
+                  s->minimum, s->maximum);
+}
+
+static ath_status check_schedule(const ath_train_options *self) {
+  ath_schedule_kind kind;
+  ATH_TRY(ath_schedule_kind_from_name(self->lr_scheduler_type, &kind));
+  if (kind == ATH_SCHEDULE_CONSTANT && (self->warmup_steps > 0 || self->warmup_ratio > 0))
+    return ath_fail(ATH_USAGE, "lr_scheduler_type \"constant\" has no warm-up, but warmup_steps is "
+                    "%lld and warmup_ratio %g; use constant_with_warmup",
+                    (long long)self->warmup_steps, self->warmup_ratio);
+  if (self->max_steps == 0 || (self->max_steps < 0 && !(self->num_train_epochs > 0)))
+    return ath_fail(ATH_USAGE, "max_steps is %lld and num_train_epochs %g: nothing to train",
+                    (long long)self->max_steps, self->num_train_epochs);
+  return ATH_OK;
+}
+
+ath_status ath_train_options_check(const ath_train_options *self) {
+  const struct { const char *name, *value; } needed[] = {
+    {"train_dataset", self->train_dataset}, {"output_dir", self->output_dir}};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    if (needed[i].value == NULL || *needed[i].value == '\0')
+      return ath_fail(ATH_USAGE, "%s is not given", needed[i].name);
+  if (self->tokenizer == NULL && self->model_name_or_path == NULL)
+    return ath_fail(ATH_USAGE, "tokenizer is not given");
+  if (self->config_name != NULL && self->model_name_or_path != NULL)
+    return ath_fail(ATH_USAGE, "config_name and model_name_or_path both name an architecture; "
+                               "give one of them");
+  for (size_t i = 0; i < SETTING_COUNT; i++) ATH_TRY(check_limits(&settings[i], self));
+  return check_schedule(self);
+}
