@@ -203,7 +203,7 @@ static ath_status flush_pending(ath_file_writer *self) {
 ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_t count) {
   if (count > WRITE_BUFFER - self->used) ATH_TRY(flush_pending(self));
   if (count >= WRITE_BUFFER) return write_all(self, bytes, count);
-  memcpy(self->pending + self->used, bytes, count);
+  if (count > 0) memcpy(self->pending + self->used, bytes, count);
   self->used += count;
   return ATH_OK;
 }

@@ -1,0 +1,307 @@
+/* batcher.c: batches of masked records, made ahead by one thread.
+ *
+ * The maker fills a ring of slots; the consumer holds the slot it was given last. What a batch
+ * contains depends on its number alone, so nothing here is part of a checkpoint but that number.
+ *
+ *     made:  …  | held | ready | ready | being filled |      slot = count % RING
+ *                taken                   made
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "athanor/dataset.h"
+#include "base/random.h"
+
+enum { RING = 4, TEXT_MAX = 1024, EPOCHS_MAX = 1 << 16, ELEMENTS_MAX = 1 << 28 };
+
+typedef struct slot {
+  ath_batch batch;
+  ath_status status; /* a failure is handed over with its text, which belongs to a thread */
+  char text[TEXT_MAX];
+} slot;
+
+struct ath_batcher {
+  const ath_dataset *data;
+  ath_batch_options options;
+  uint8_t *special; /* the table options.special points to */
+  int length;
+  uint64_t per_epoch;
+  slot slots[RING];
+  int32_t *columns, *labels; /* of one row; the maker's */
+
+  uint64_t first; /* number of the batch in the ring's place 0 */
+  pthread_t maker;
+  bool running;
+  pthread_mutex_t lock; /* guards the four below */
+  pthread_cond_t changed;
+  uint64_t made, taken; /* batches put into the ring; handed out and no longer held */
+  bool holding, stopping;
+};
+
+ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer) {
+  return (ath_batch_options){
+    .batch_size = 8,
+    .shuffle = true,
+    .seed = 42,
+    .mlm_probability = 0.15,
+    .mask_replace_prob = 0.8,
+    .random_replace_prob = 0.1,
+    .vocab_size = ath_tokenizer_size(tokenizer),
+    .mask_id = ath_tokenizer_special(tokenizer, ATH_TOKEN_MASK),
+    .pad_id = ath_tokenizer_special(tokenizer, ATH_TOKEN_PAD),
+    .tokenizer = tokenizer,
+  };
+}
+
+/* --- filling ------------------------------------------------------------------------------- */
+
+static ath_status check_ids(const ath_batcher *self, uint64_t record, const int32_t *ids) {
+  for (int i = 0; i < self->length; i++)
+    if (ids[i] < 0 || ids[i] >= self->options.vocab_size)
+      return ath_fail(ATH_INVALID,
+                      "record %llu: token %d is id %d, but the vocabulary has %d; the shards "
+                      "belong to another tokenizer",
+                      (unsigned long long)record, i, ids[i], self->options.vocab_size);
+  return ATH_OK;
+}
+
+/* Adds the chosen positions of a row. What does not fit is put back as it was. */
+static void add_positions(const ath_batcher *self, ath_batch *batch, int row, int count) {
+  for (int i = 0; i < count; i++) {
+    int32_t at = row * self->length + self->columns[i];
+    if (batch->scored == self->options.positions) {
+      batch->input_ids[at] = self->labels[i];
+      batch->unscored++;
+      continue;
+    }
+    batch->positions[batch->scored] = at;
+    batch->labels[batch->scored] = self->labels[i];
+    batch->weights[batch->scored++] = 1.0f;
+  }
+}
+
+static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place) {
+  const ath_batch_options *o = &self->options;
+  uint64_t count = ath_dataset_size(self->data);
+  uint64_t record = o->shuffle ? ath_permute(o->seed, batch->epoch, count, place) : place;
+  int32_t *ids = batch->input_ids + (size_t)row * (size_t)self->length;
+  int32_t *mask = batch->attention_mask + (size_t)row * (size_t)self->length;
+  ATH_TRY(ath_dataset_read(self->data, record, ids, mask));
+  ATH_TRY(check_ids(self, record, ids));
+  for (int i = 0; i < self->length; i++) batch->tokens += mask[i] != 0;
+  uint32_t epoch = o->fixed_masks ? 0 : batch->epoch;
+  int chosen = ath_mask_tokens(o, epoch, record, ids, mask, self->length, self->columns,
+                               self->labels);
+  add_positions(self, batch, row, chosen);
+  return ATH_OK;
+}
+
+static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t number) {
+  const ath_batch_options *o = &self->options;
+  if (number / self->per_epoch >= EPOCHS_MAX)
+    return ath_fail(ATH_INVALID, "batch %llu is in epoch %llu; at most %d epochs are possible",
+                    (unsigned long long)number, (unsigned long long)(number / self->per_epoch),
+                    EPOCHS_MAX);
+  batch->number = number;
+  batch->epoch = (uint32_t)(number / self->per_epoch);
+  batch->scored = batch->tokens = batch->unscored = 0;
+  uint64_t from = number % self->per_epoch * (uint64_t)o->batch_size;
+  uint64_t left = ath_dataset_size(self->data) - from;
+  batch->samples = left < (uint64_t)o->batch_size ? (int)left : o->batch_size;
+  for (int row = 0; row < batch->samples; row++)
+    ATH_TRY(fill_row(self, batch, row, from + (uint64_t)row));
+  for (int i = batch->samples * self->length; i < o->batch_size * self->length; i++) {
+    batch->input_ids[i] = o->pad_id;
+    batch->attention_mask[i] = 0;
+  }
+  for (int64_t i = batch->scored; i < o->positions; i++) {
+    batch->positions[i] = batch->labels[i] = 0;
+    batch->weights[i] = 0.0f;
+  }
+  return ATH_OK;
+}
+
+/* --- the maker's thread -------------------------------------------------------------------- */
+
+static void *make_batches(void *context) {
+  ath_batcher *self = context;
+  bool failed = false;
+  for (uint64_t count = 0; !failed; count++) {
+    pthread_mutex_lock(&self->lock);
+    while (!self->stopping && self->made - self->taken == RING)
+      pthread_cond_wait(&self->changed, &self->lock);
+    bool stop = self->stopping;
+    pthread_mutex_unlock(&self->lock);
+    if (stop) break;
+    slot *s = &self->slots[count % RING];
+    s->status = fill(self, &s->batch, self->first + count);
+    failed = s->status != ATH_OK;
+    if (failed) snprintf(s->text, sizeof s->text, "%s", ath_error_text());
+    pthread_mutex_lock(&self->lock);
+    self->made++;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->lock);
+  }
+  return NULL;
+}
+
+static void stop_maker(ath_batcher *self) {
+  if (!self->running) return;
+  pthread_mutex_lock(&self->lock);
+  self->stopping = true;
+  pthread_cond_broadcast(&self->changed);
+  pthread_mutex_unlock(&self->lock);
+  pthread_join(self->maker, NULL);
+  self->running = false;
+}
+
+static ath_status start_maker(ath_batcher *self, uint64_t number) {
+  assert(!self->running);
+  self->first = number;
+  self->made = self->taken = 0;
+  self->holding = self->stopping = false;
+  int reason = pthread_create(&self->maker, NULL, make_batches, self);
+  if (reason != 0) return ath_fail_errno(reason, "cannot start the thread that makes batches");
+  self->running = true;
+  return ATH_OK;
+}
+
+/* --- creating ------------------------------------------------------------------------------ */
+
+static ath_status check_options(const ath_batch_options *o, int length) {
+  if (o->batch_size < 1 || (int64_t)o->batch_size * length > ELEMENTS_MAX)
+    return ath_fail(ATH_INVALID, "batch size %d: must be 1 … %d for records of %d tokens",
+                    o->batch_size, ELEMENTS_MAX / length, length);
+  if (!(o->mlm_probability > 0.0 && o->mlm_probability <= 1.0))
+    return ath_fail(ATH_INVALID, "mlm_probability is %g; it must lie in (0, 1]",
+                    o->mlm_probability);
+  if (!(o->mask_replace_prob >= 0.0 && o->random_replace_prob >= 0.0 &&
+        o->mask_replace_prob + o->random_replace_prob <= 1.0 + 1e-9))
+    return ath_fail(ATH_INVALID,
+                    "mask_replace_prob %g and random_replace_prob %g must be at least 0 and "
+                    "together at most 1", o->mask_replace_prob, o->random_replace_prob);
+  if (o->vocab_size < 1 || o->mask_id < 0 || o->mask_id >= o->vocab_size)
+    return ath_fail(ATH_INVALID,
+                    "masking needs a mask token inside the vocabulary; the tokenizer gives id %d "
+                    "of %d", o->mask_id, o->vocab_size);
+  if (o->pad_id < 0 || o->pad_id >= o->vocab_size)
+    return ath_fail(ATH_INVALID, "batches need a padding token; the tokenizer gives id %d of %d",
+                    o->pad_id, o->vocab_size);
+  if (o->positions < 0 || o->positions > o->batch_size * length)
+    return ath_fail(ATH_INVALID, "%d places for chosen positions, in a batch of %d x %d tokens",
+                    o->positions, o->batch_size, length);
+  return ATH_OK;
+}
+
+/* Which ids are never chosen and never drawn: special ones, and those that have no token. */
+static ath_status copy_special(ath_batcher *self) {
+  ath_batch_options *o = &self->options;
+  self->special = malloc((size_t)o->vocab_size);
+  if (self->special == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for batches");
+  assert(o->special != NULL || o->tokenizer != NULL);
+  for (int32_t id = 0; id < o->vocab_size; id++)
+    self->special[id] = o->special != NULL
+                          ? o->special[id]
+                          : ath_tokenizer_is_special(o->tokenizer, id) ||
+                              ath_tokenizer_token(o->tokenizer, id) == NULL;
+  o->special = self->special;
+  return ATH_OK;
+}
+
+static bool allocate_slot(const ath_batcher *self, ath_batch *batch) {
+  size_t tokens = (size_t)self->options.batch_size * (size_t)self->length;
+  size_t places = (size_t)self->options.positions;
+  batch->input_ids = malloc(tokens * sizeof *batch->input_ids);
+  batch->attention_mask = malloc(tokens * sizeof *batch->attention_mask);
+  batch->positions = malloc(places * sizeof *batch->positions);
+  batch->labels = malloc(places * sizeof *batch->labels);
+  batch->weights = malloc(places * sizeof *batch->weights);
+  return batch->input_ids != NULL && batch->attention_mask != NULL && batch->positions != NULL &&
+         batch->labels != NULL && batch->weights != NULL;
+}
+
+static ath_status allocate(ath_batcher *self) {
+  self->columns = malloc((size_t)self->length * sizeof *self->columns);
+  self->labels = malloc((size_t)self->length * sizeof *self->labels);
+  bool complete = self->columns != NULL && self->labels != NULL;
+  for (int i = 0; i < RING; i++) complete = allocate_slot(self, &self->slots[i].batch) && complete;
+  return complete ? ATH_OK
+                  : ath_fail(ATH_NO_MEMORY, "no memory for %d batches of %d x %d tokens", RING,
+                             self->options.batch_size, self->length);
+}
+
+ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *options,
+                              ath_batcher **out) {
+  int length = ath_dataset_length(data);
+  uint64_t count = ath_dataset_size(data);
+  assert(length > 0 && count > 0);
+  ATH_TRY(check_options(options, length));
+  ath_batcher *self = calloc(1, sizeof *self);
+  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for batches");
+  pthread_mutex_init(&self->lock, NULL);
+  pthread_cond_init(&self->changed, NULL);
+  self->data = data;
+  self->options = *options;
+  self->length = length;
+  if (options->positions == 0)
+    self->options.positions =
+        ath_batch_positions(options->batch_size, length, options->mlm_probability);
+  self->per_epoch = (count - 1) / (uint64_t)options->batch_size + 1;
+  ath_status status = copy_special(self);
+  if (status == ATH_OK) status = allocate(self);
+  if (status == ATH_OK) status = start_maker(self, 0);
+  if (status != ATH_OK) {
+    ath_batcher_destroy(self);
+    return status;
+  }
+  *out = self;
+  return ATH_OK;
+}
+
+void ath_batcher_destroy(ath_batcher *self) {
+  if (self == NULL) return;
+  stop_maker(self);
+  for (int i = 0; i < RING; i++) {
+    ath_batch *batch = &self->slots[i].batch;
+    free(batch->input_ids);
+    free(batch->attention_mask);
+    free(batch->positions);
+    free(batch->labels);
+    free(batch->weights);
+  }
+  free(self->columns);
+  free(self->labels);
+  free(self->special);
+  pthread_cond_destroy(&self->changed);
+  pthread_mutex_destroy(&self->lock);
+  free(self);
+}
+
+uint64_t ath_batcher_per_epoch(const ath_batcher *self) { return self->per_epoch; }
+
+ath_status ath_batcher_seek(ath_batcher *self, uint64_t number) {
+  stop_maker(self);
+  return start_maker(self, number);
+}
+
+ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) {
+  pthread_mutex_lock(&self->lock);
+  if (self->holding) {
+    self->taken++;
+    self->holding = false;
+    pthread_cond_broadcast(&self->changed);
+  }
+  while (self->made == self->taken && self->running)
+    pthread_cond_wait(&self->changed, &self->lock);
+  const slot *s = &self->slots[self->taken % RING];
+  /* After a failure the maker has ended, and the failed slot is given again and again. */
+  self->holding = self->running && s->status == ATH_OK;
+  bool running = self->running;
+  pthread_mutex_unlock(&self->lock);
+  if (!running) return ath_fail(ATH_INTERNAL, "the thread that makes batches could not start");
+  if (s->status != ATH_OK) return ath_fail(s->status, "%s", s->text);
+  *out = &s->batch;
+  return ATH_OK;
+}

@@ -1,0 +1,250 @@
+/* manifest.c: manifest.json, the list of shards in it, and the names of shards. */
+#include "data/manifest.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "storage/file.h"
+
+#define FORMAT "athanor-dataset"
+#define SUFFIX ".tfrecord"
+enum { VERSION = 1, JSON_MAX = 256 << 20, DIGITS_MAX = 18 };
+
+/* --- JSON files ---------------------------------------------------------------------------- */
+
+ath_status ath_json_read(const char *path, json_t **out) {
+  ath_buffer text = ath_buffer_make(JSON_MAX);
+  ath_status status = ath_file_read(path, &text);
+  if (status == ATH_OK) {
+    json_error_t error;
+    *out = json_loadb(text.bytes != NULL ? text.bytes : "", text.length, JSON_REJECT_DUPLICATES,
+                      &error);
+    if (*out == NULL)
+      status = ath_fail(ATH_INVALID, "%s: line %d: not valid JSON: %s", path, error.line,
+                        error.text);
+  }
+  ath_buffer_free(&text);
+  return status;
+}
+
+ath_status ath_json_write(const char *path, const json_t *root) {
+  char *text = root != NULL ? json_dumps(root, JSON_INDENT(1)) : NULL;
+  if (text == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
+  size_t length = strlen(text);
+  text[length] = '\n'; /* in place of the NUL */
+  ath_status status = ath_file_write(path, text, length + 1);
+  free(text);
+  return status;
+}
+
+/* --- shards -------------------------------------------------------------------------------- */
+
+void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t records) {
+  int length = snprintf(out, ATH_SHARD_NAME_MAX, "dataset-%" PRIu64 "-%" PRIu64 SUFFIX, index,
+                        records);
+  assert(length > 0 && length < ATH_SHARD_NAME_MAX);
+  (void)length;
+}
+
+/* Reads "-<digits>" backwards from `end`; NULL if that is not what stands there. */
+static const char *number_before(const char *name, const char *end, uint64_t *value) {
+  const char *first = end;
+  while (first > name && isdigit((unsigned char)first[-1])) first--;
+  if (first == end || end - first > DIGITS_MAX || first == name || first[-1] != '-') return NULL;
+  *value = strtoull(first, NULL, 10);
+  return first - 1;
+}
+
+bool ath_shard_name_parse(const char *name, uint64_t *index, uint64_t *records) {
+  size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+  if (length < suffix || strcmp(name + length - suffix, SUFFIX) != 0) return false;
+  const char *end = number_before(name, name + length - suffix, records);
+  return end != NULL && number_before(name, end, index) != NULL;
+}
+
+ath_status ath_shard_list_add(ath_shard_list *self, const ath_shard_entry *entry) {
+  if (self->count == ATH_SHARDS_MAX)
+    return ath_fail(ATH_INVALID, "more than %d shards; choose a larger shard size",
+                    ATH_SHARDS_MAX);
+  if (self->count == self->capacity) {
+    size_t capacity = self->capacity == 0 ? 16 : self->capacity * 2;
+    ath_shard_entry *more = realloc(self->items, capacity * sizeof *more);
+    if (more == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu shards", capacity);
+    self->items = more;
+    self->capacity = capacity;
+  }
+  self->items[self->count++] = *entry;
+  return ATH_OK;
+}
+
+void ath_shard_list_free(ath_shard_list *self) {
+  free(self->items);
+  *self = (ath_shard_list){0};
+}
+
+json_t *ath_shard_list_to_json(const ath_shard_list *self) {
+  json_t *array = json_array();
+  for (size_t i = 0; array != NULL && i < self->count; i++) {
+    const ath_shard_entry *entry = &self->items[i];
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08" PRIx32, entry->crc);
+    json_t *item = json_pack("{s:s, s:I, s:I, s:s}", "name", entry->name, "records",
+                             (json_int_t)entry->records, "bytes", (json_int_t)entry->bytes,
+                             "crc32c", crc);
+    if (json_array_append_new(array, item) != 0) {
+      json_decref(array);
+      array = NULL;
+    }
+  }
+  return array;
+}
+
+static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *out) {
+  const char *name = NULL, *crc = NULL;
+  json_int_t records = 0, bytes = 0;
+  json_error_t error;
+  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:s, s:I, s:I, s:s}", "name", &name, "records",
+                     &records, "bytes", &bytes, "crc32c", &crc) != 0)
+    return ath_fail(ATH_INVALID, "shards[%zu]: %s", number, error.text);
+  uint64_t index, count;
+  if (strlen(name) >= sizeof out->name || strchr(name, '/') != NULL ||
+      !ath_shard_name_parse(name, &index, &count))
+    return ath_fail(ATH_INVALID, "shards[%zu]: \"%.80s\" is not a shard's name", number, name);
+  if (records < 0 || bytes < 0 || count != (uint64_t)records || index != number)
+    return ath_fail(ATH_INVALID, "shards[%zu]: %s does not fit %lld records at this place",
+                    number, name, (long long)records);
+  char *end = NULL;
+  unsigned long value = strtoul(crc, &end, 16);
+  if (strlen(crc) != 8 || *end != '\0')
+    return ath_fail(ATH_INVALID, "shards[%zu]: crc32c \"%.20s\" is not 8 hex digits", number, crc);
+  strcpy(out->name, name);
+  out->records = (uint64_t)records;
+  out->bytes = (uint64_t)bytes;
+  out->crc = (uint32_t)value;
+  return ATH_OK;
+}
+
+ath_status ath_shard_list_from_json(const json_t *array, ath_shard_list *out) {
+  if (!json_is_array(array)) return ath_fail(ATH_INVALID, "\"shards\" is not a list");
+  for (size_t i = 0; i < json_array_size(array); i++) {
+    ath_shard_entry entry;
+    ATH_TRY(entry_from_json(json_array_get(array, i), i, &entry));
+    ATH_TRY(ath_shard_list_add(out, &entry));
+  }
+  return ATH_OK;
+}
+
+/* --- manifests ----------------------------------------------------------------------------- */
+
+static uint64_t sum_records(const ath_shard_list *shards) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < shards->count; i++) sum += shards->items[i].records;
+  return sum;
+}
+
+ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
+  assert(self->recipe != NULL && self->records == sum_records(&self->shards));
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, folder, ATH_MANIFEST_NAME));
+  json_t *root = json_pack(
+      "{s:s, s:i, s:s, s:O, s:I, s:I, s:I, s:o}", "format", FORMAT, "version", VERSION, "split",
+      self->split, "recipe", self->recipe, "records", (json_int_t)self->records, "tokens",
+      (json_int_t)(self->records * (uint64_t)self->max_length), "dropped_tokens",
+      (json_int_t)self->dropped_tokens, "shards", ath_shard_list_to_json(&self->shards));
+  ath_status status = ath_json_write(path, root);
+  json_decref(root);
+  return status;
+}
+
+static ath_status read_recipe(ath_manifest *self) {
+  const char *hash = NULL;
+  int max_length = 0, vocab_size = 0;
+  json_error_t error;
+  if (json_unpack_ex(self->recipe, &error, 0, "{s:s, s:i, s:i}", "tokenizer_hash", &hash,
+                     "vocab_size", &vocab_size, "max_length", &max_length) != 0)
+    return ath_fail(ATH_INVALID, "recipe: %s", error.text);
+  if (strlen(hash) != 64) return ath_fail(ATH_INVALID, "recipe: tokenizer_hash is not 64 digits");
+  if (max_length < 1 || max_length > ATH_LENGTH_MAX || vocab_size < 1)
+    return ath_fail(ATH_INVALID, "recipe: max_length %d or vocab_size %d is out of range",
+                    max_length, vocab_size);
+  strcpy(self->tokenizer_hash, hash);
+  self->max_length = max_length;
+  self->vocab_size = vocab_size;
+  return ATH_OK;
+}
+
+static ath_status read_root(json_t *root, ath_manifest *self) {
+  const char *format = NULL, *split = NULL;
+  int version = 0;
+  json_int_t records = 0, tokens = 0, dropped = 0;
+  json_t *shards = NULL;
+  json_error_t error;
+  if (json_unpack_ex(root, &error, 0, "{s:s, s:i}", "format", &format, "version", &version) != 0)
+    return ath_fail(ATH_INVALID, "%s", error.text);
+  if (strcmp(format, FORMAT) != 0 || version != VERSION)
+    return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %d; this program reads \"" FORMAT
+                    "\" version %d", format, version, VERSION);
+  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:i, s:s, s:O, s:I, s:I, s:I, s:o}",
+                     "format", &format, "version", &version, "split", &split, "recipe",
+                     &self->recipe, "records", &records, "tokens", &tokens, "dropped_tokens",
+                     &dropped, "shards", &shards) != 0)
+    return ath_fail(ATH_INVALID, "%s", error.text);
+  if (strlen(split) >= sizeof self->split || records < 0 || dropped < 0)
+    return ath_fail(ATH_INVALID, "split, records or dropped_tokens is out of range");
+  strcpy(self->split, split);
+  self->records = (uint64_t)records;
+  self->dropped_tokens = (uint64_t)dropped;
+  ATH_TRY(read_recipe(self));
+  ATH_TRY(ath_shard_list_from_json(shards, &self->shards));
+  if (sum_records(&self->shards) != self->records)
+    return ath_fail(ATH_INVALID, "\"records\" is %lld, but its shards add up to %llu",
+                    (long long)records, (unsigned long long)sum_records(&self->shards));
+  return ATH_OK;
+}
+
+ath_status ath_manifest_read(const char *folder, ath_manifest *out) {
+  char path[ATH_PATH_MAX];
+  json_t *root = NULL;
+  *out = (ath_manifest){0};
+  ATH_TRY(ath_path_join(path, folder, ATH_MANIFEST_NAME));
+  ATH_TRY(ath_json_read(path, &root));
+  ath_status status = ath_context(read_root(root, out), "%s", path);
+  json_decref(root);
+  if (status != ATH_OK) ath_manifest_free(out);
+  return status;
+}
+
+void ath_manifest_free(ath_manifest *self) {
+  json_decref(self->recipe);
+  ath_shard_list_free(&self->shards);
+  *self = (ath_manifest){0};
+}
+
+/* --- recipes ------------------------------------------------------------------------------- */
+
+static ath_status fail_differs(const char *key, const json_t *there, const json_t *now) {
+  char *a = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  char *b = now != NULL ? json_dumps(now, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+  ath_status status =
+      ath_fail(ATH_MISMATCH, "%s is %.200s there and %.200s now", key,
+               a != NULL ? a : "missing", b != NULL ? b : "missing");
+  free(a);
+  free(b);
+  return status;
+}
+
+ath_status ath_recipe_compare(const json_t *there, const json_t *now) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)now, key, value) {
+    const json_t *other = json_object_get(there, key);
+    if (!json_equal(other, value)) return fail_differs(key, other, value);
+  }
+  json_object_foreach((json_t *)there, key, value)
+    if (json_object_get(now, key) == NULL) return fail_differs(key, value, NULL);
+  return ATH_OK;
+}
