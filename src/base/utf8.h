@@ -2,11 +2,15 @@
 #ifndef ATHANOR_BASE_UTF8_H
 #define ATHANOR_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How many bytes from the start are well-formed UTF-8 (Unicode 15, table 3-7): `length` when all
  * are, else the offset of the first byte of the first malformed sequence. Surrogates, overlong
  * forms, numbers above U+10FFFF and a sequence cut off at the end are malformed; NUL is not. */
 size_t ath_utf8_prefix(const char *bytes, size_t length);
+
+/* Whether a byte of well-formed UTF-8 belongs to the code point that began before it. */
+static inline bool ath_utf8_continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
 
 #endif
