@@ -1,0 +1,43 @@
+/* suffix_pieces.h: the pieces that Unigram training starts from: the substrings that the distinct
+ * words have in common, found by a suffix array, and every single character. */
+#ifndef ATHANOR_TOKENIZERS_SUFFIX_PIECES_H
+#define ATHANOR_TOKENIZERS_SUFFIX_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokenizers/word_count.h"
+
+/* Sizes that the lattice's 32-bit edges can hold. */
+enum { ATH_SEED_SIZE_MAX = 14000000, ATH_PIECE_LENGTH_MAX = 31 };
+
+/* A piece is some bytes of the words' text. All its occurrences stand side by side in the suffix
+ * array, from `first` up to `last` (exclusive). */
+typedef struct ath_seed_piece {
+  uint32_t first, last;
+  uint8_t length;     /* bytes */
+  bool is_character;  /* one code point: never dropped */
+  uint64_t count;     /* how often it stands in the corpus */
+  uint64_t score;     /* count in the distinct words × code points; of a character, its count */
+} ath_seed_piece;
+
+typedef struct ath_seed_pieces {
+  const ath_word_list *words;
+  int32_t *suffixes; /* byte positions in words->text, in the order of the suffixes that begin there */
+  size_t suffix_count;
+  ath_seed_piece *pieces; /* characters first, then by score; equal ones by their bytes */
+  size_t count, character_count;
+  int max_length;        /* code points that a piece may have */
+} ath_seed_pieces;
+
+void ath_seed_pieces_free(ath_seed_pieces *self);
+
+/* All characters, and the `seed_size` best repeated substrings of 2 … max_length code points that
+ * lie within a word and cannot be made longer without losing an occurrence: the inner nodes of the
+ * suffix tree (Abouelhoda, Kurtz, Ohlebusch 2004), as proposed for this use by SentencePiece. The
+ * words must outlive the result. */
+ath_status ath_seed_pieces_find(const ath_word_list *words, size_t seed_size, int max_length,
+                                ath_seed_pieces *out) ATH_MUST_CHECK;
+
+#endif
