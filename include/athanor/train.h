@@ -177,7 +177,8 @@ ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
 /* After a step that was not finite: the first parameter, in the model's order, whose gradient
  * was not; NULL if all were. */
 const char *ath_step_culprit(const ath_step *self);
-ath_program_stats ath_step_stats(const ath_step *self); /* of the last micro-batch's program */
+/* The program of the last micro-batch, for its statistics and profile; owned by the step. */
+ath_program *ath_step_program(const ath_step *self);
 
 /* --- evaluation -------------------------------------------------------------------------- */
 

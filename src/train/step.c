@@ -238,6 +238,4 @@ const char *ath_step_culprit(const ath_step *self) {
   return ath_model_parameter(self->model, self->culprit)->name;
 }
 
-ath_program_stats ath_step_stats(const ath_step *self) {
-  return ath_program_get_stats(self->apply);
-}
+ath_program *ath_step_program(const ath_step *self) { return self->apply; }
