@@ -24,15 +24,19 @@ extern "C" {
 
 typedef struct ath_events ath_events;
 
-/* Starts a new file "events.out.tfevents.<seconds>.<host>.<pid>.<n>" in a folder, which is made.
- * `resume_step` > 0 writes a SessionLog START event at that step, by which TensorBoard drops what
- * an interrupted run wrote after it. */
+/* Starts a new file "events.out.tfevents.<seconds>.<host>.<pid>.<n>" in a folder, which is made;
+ * it sorts behind the files already there. `resume_step` is how many steps are done (0 for a new
+ * run): a SessionLog START event makes TensorBoard drop what an interrupted run wrote at later
+ * steps. A scalar of step s describes the s-th step, counted from 1. */
 ath_status ath_events_create(const char *folder, int64_t resume_step, ath_events **out)
     ATH_MUST_CHECK;
-/* Adds one scalar, at the current time. Written to the file at once, to disk within seconds. */
+/* Adds one scalar, at the current time; NaN and infinity are kept. It is in the file when the
+ * call returns, so a killed process loses nothing; every few seconds a call flushes to disk too. */
 ath_status ath_events_scalar(ath_events *self, int64_t step, const char *tag, float value)
     ATH_MUST_CHECK;
+/* Flushes to disk. */
 ath_status ath_events_flush(ath_events *self) ATH_MUST_CHECK;
+/* Flushes and destroys; NULL is allowed. */
 ath_status ath_events_close(ath_events *self) ATH_MUST_CHECK;
 
 #ifdef __cplusplus
