@@ -66,7 +66,7 @@ ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_prog
 void ath_program_destroy(ath_program *self);
 
 /* Says where the input's elements lie in host memory; they are read during the next runs, so
- * keep them until then. Every input must be set before the first run. */
+ * keep them until then. Every input that the program reads must be set before the first run. */
 ath_status ath_program_set_input(ath_program *self, const char *name, const void *data)
     ATH_MUST_CHECK;
 /* Runs once: outputs are computed, assignments take effect. */

@@ -49,7 +49,7 @@ static ath_node *make_node(ath_graph *self, const ath_op *op, const void *attrib
   if (self->failure != ATH_OK) return NULL;
   *node = (ath_node){.op = op, .name = name, .inputs = input_copy, .outputs = outputs,
                      .input_count = input_count, .output_count = output_count,
-                     .attributes = attribute_copy};
+                     .attributes = attribute_copy, .attributes_size = size};
   return node;
 }
 

@@ -18,6 +18,7 @@ typedef struct ath_node {
   const ath_value *outputs;
   int input_count, output_count;
   const void *attributes;   /* the operation's own struct, copied into the graph */
+  size_t attributes_size;
 } ath_node;
 
 /* One node as the CPU engine runs it. Made once, before the first run; its pointers are final

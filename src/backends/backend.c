@@ -1,0 +1,76 @@
+/* backend.c: the choice of an engine by name, and the way from the public calls to its table. */
+#include <assert.h>
+#include <string.h>
+
+#include "backends/backend_table.h"
+
+static const ath_backend_table *const tables[] = {&ath_cpu_backend};
+
+ath_status ath_backend_open(const char *device, ath_backend **out) {
+  *out = NULL;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    if (strcmp(tables[i]->device, device) == 0) return tables[i]->open(device, out);
+  return ath_fail(ATH_UNSUPPORTED, "device %s is not known to this build, which has: cpu", device);
+}
+
+void ath_backend_close(ath_backend *self) {
+  if (self != NULL) self->table->close(self);
+}
+
+const char *ath_backend_name(const ath_backend *self) { return self->table->name(self); }
+
+/* --- state ----------------------------------------------------------------------------------- */
+
+ath_status ath_state_create(ath_backend *backend, ath_state **out) {
+  *out = NULL;
+  return backend->table->state_create(backend, out);
+}
+
+void ath_state_destroy(ath_state *self) {
+  if (self != NULL) self->table->state_destroy(self);
+}
+
+ath_status ath_state_write(ath_state *self, const char *name, const void *data, size_t bytes) {
+  return self->table->state_write(self, name, data, bytes);
+}
+
+ath_status ath_state_read(const ath_state *self, const char *name, void *data, size_t bytes) {
+  return self->table->state_read(self, name, data, bytes);
+}
+
+bool ath_state_variable(const ath_state *self, size_t index, const char **name, ath_type *type) {
+  return self->table->state_variable(self, index, name, type);
+}
+
+/* --- programs -------------------------------------------------------------------------------- */
+
+ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_program **out) {
+  *out = NULL;
+  ATH_TRY(ath_graph_status(graph));
+  return state->table->program_create(graph, state, out);
+}
+
+void ath_program_destroy(ath_program *self) {
+  if (self != NULL) self->table->program_destroy(self);
+}
+
+ath_status ath_program_set_input(ath_program *self, const char *name, const void *data) {
+  assert(data != NULL);
+  return self->table->program_set_input(self, name, data);
+}
+
+ath_status ath_program_run(ath_program *self) { return self->table->program_run(self); }
+
+ath_status ath_program_get_output(ath_program *self, const char *name, void *data) {
+  return self->table->program_get_output(self, name, data);
+}
+
+ath_program_stats ath_program_get_stats(const ath_program *self) {
+  return self->table->program_get_stats(self);
+}
+
+void ath_program_profile(ath_program *self, bool on) { self->table->program_profile(self, on); }
+
+ath_status ath_program_profile_print(const ath_program *self, ath_buffer *out) {
+  return self->table->program_profile_print(self, out);
+}

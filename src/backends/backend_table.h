@@ -1,0 +1,39 @@
+/* backend_table.h: the functions that an engine provides, and the common start of its objects.
+ * Every member does what the public function of its name in backend.h says. */
+#ifndef ATHANOR_BACKENDS_BACKEND_TABLE_H
+#define ATHANOR_BACKENDS_BACKEND_TABLE_H
+
+#include "athanor/backend.h"
+#include "base/buffer.h"
+
+typedef struct ath_backend_table {
+  const char *device; /* what ath_backend_open is asked for */
+
+  ath_status (*open)(const char *device, ath_backend **out);
+  void (*close)(ath_backend *self);
+  const char *(*name)(const ath_backend *self);
+
+  ath_status (*state_create)(ath_backend *backend, ath_state **out);
+  void (*state_destroy)(ath_state *self);
+  ath_status (*state_write)(ath_state *self, const char *name, const void *data, size_t bytes);
+  ath_status (*state_read)(const ath_state *self, const char *name, void *data, size_t bytes);
+  bool (*state_variable)(const ath_state *self, size_t index, const char **name, ath_type *type);
+
+  ath_status (*program_create)(const ath_graph *graph, ath_state *state, ath_program **out);
+  void (*program_destroy)(ath_program *self);
+  ath_status (*program_set_input)(ath_program *self, const char *name, const void *data);
+  ath_status (*program_run)(ath_program *self);
+  ath_status (*program_get_output)(ath_program *self, const char *name, void *data);
+  ath_program_stats (*program_get_stats)(const ath_program *self);
+  void (*program_profile)(ath_program *self, bool on);
+  ath_status (*program_profile_print)(const ath_program *self, ath_buffer *out);
+} ath_backend_table;
+
+/* An engine's own structs begin with these. */
+struct ath_backend { const ath_backend_table *table; };
+struct ath_state { const ath_backend_table *table; };
+struct ath_program { const ath_backend_table *table; };
+
+extern const ath_backend_table ath_cpu_backend;
+
+#endif

@@ -1,0 +1,39 @@
+/* add.c: a + b, b repeated over a's leading dimensions. */
+#include <assert.h>
+
+#include "ops/common.h"
+
+static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
+                        ath_type *outputs, int output_count) {
+  (void)attributes;
+  assert(input_count == 2 && output_count == 1);
+  ATH_TRY(ath_want_suffix(&inputs[0], "a", &inputs[1], "b"));
+  outputs[0] = inputs[0];
+  return ATH_OK;
+}
+
+static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+                 const bool *wanted, ath_value *input_gradients) {
+  ath_value dy = output_gradients[0];
+  if (wanted[0]) input_gradients[0] = dy;
+  if (wanted[1])
+    input_gradients[1] = ath_reduce_to(g, dy, ath_graph_type(g, node->inputs[1]));
+}
+
+static ath_status cpu(const ath_cpu_call *call) {
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  kernels->add(call->inputs[0], call->inputs[1], call->outputs[0],
+               ath_type_count(&call->output_types[0]), ath_type_count(&call->input_types[1]));
+  return ATH_OK;
+}
+
+/* A smaller b is never chosen: the memory taken over has the output's size. */
+const ath_op ath_op_add = {
+  .name = "add", .infer = infer, .grad = grad, .cpu = cpu, .in_place = ath_any_in_place};
+
+ath_value ath_add(ath_graph *g, ath_value a, ath_value b) {
+  ath_value inputs[2] = {a, b}, y;
+  ath_graph_add(g, &ath_op_add, NULL, 0, inputs, 2, &y, 1);
+  return y;
+}

@@ -1,0 +1,46 @@
+/* dropout.c: zeroes elements by a hash of their index; the gradient passes the same mask. */
+#include <assert.h>
+
+#include "ops/common.h"
+
+static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
+                        ath_type *outputs, int output_count) {
+  assert(input_count == 2 && output_count == 1);
+  ATH_TRY(ath_want_float(&inputs[0], "x"));
+  ATH_TRY(ath_want_dropout(attributes, &inputs[1]));
+  outputs[0] = inputs[0];
+  return ATH_OK;
+}
+
+static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+                 const bool *wanted, ath_value *input_gradients) {
+  const ath_dropout_place *place = node->attributes;
+  if (wanted[0]) input_gradients[0] = ath_dropout(g, output_gradients[0], *place);
+}
+
+static ath_status cpu(const ath_cpu_call *call) {
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  kernels->dropout(call->inputs[0], call->outputs[0], ath_type_count(&call->output_types[0]),
+                   ath_dropout_at(call->node->attributes, call->inputs[1]));
+  return ATH_OK;
+}
+
+static uint32_t in_place(const ath_node *node, int output) {
+  (void)node, (void)output;
+  return 1u << 0;
+}
+
+static ath_status describe(const void *attributes, ath_buffer *out) {
+  return ath_dropout_describe(attributes, out);
+}
+
+const ath_op ath_op_dropout = {.name = "dropout", .infer = infer, .grad = grad, .cpu = cpu,
+                               .in_place = in_place, .describe = describe};
+
+ath_value ath_dropout(ath_graph *g, ath_value x, ath_dropout_place place) {
+  if (place.rate == 0) return x;
+  ath_value inputs[2] = {x, place.step}, y;
+  ath_graph_add(g, &ath_op_dropout, &place, sizeof place, inputs, 2, &y, 1);
+  return y;
+}

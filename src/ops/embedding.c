@@ -1,0 +1,97 @@
+/* embedding.c: rows of a table by their ids; the gradient adds rows back into a table. */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "ops/common.h"
+
+typedef struct attributes {
+  int64_t rows, width; /* of the table, which the backward operation does not read */
+  int32_t padding_index;
+} attributes;
+
+/* --- backward: ids, dy → dtable --------------------------------------------------------------- */
+
+static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,
+                                 ath_type *outputs, int output_count) {
+  const attributes *its = given;
+  assert(input_count == 2 && output_count == 1);
+  ATH_TRY(ath_want_dtype(&inputs[0], "ids", ATH_I32));
+  ATH_TRY(ath_want_rows(&inputs[1], "dy"));
+  assert(ath_type_rows(&inputs[1]) == ath_type_count(&inputs[0]));
+  outputs[0] = (ath_type){
+    .dtype = inputs[1].dtype, .rank = 2, .dims = {its->rows, its->width}};
+  return ATH_OK;
+}
+
+static ath_status backward_cpu(const ath_cpu_call *call) {
+  const attributes *its = call->node->attributes;
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  kernels->scatter_add(call->outputs[0], its->rows, its->width, call->inputs[0],
+                       ath_type_count(&call->input_types[0]), call->inputs[1],
+                       its->padding_index);
+  return ATH_OK;
+}
+
+static const ath_op backward = {
+  .name = "embedding_backward", .infer = backward_infer, .cpu = backward_cpu};
+
+/* --- forward: table, ids → rows --------------------------------------------------------------- */
+
+static ath_status infer(const void *given, const ath_type *inputs, int input_count,
+                        ath_type *outputs, int output_count) {
+  const attributes *its = given;
+  const ath_type *table = &inputs[0], *ids = &inputs[1];
+  char text[96];
+  assert(input_count == 2 && output_count == 1);
+  ATH_TRY(ath_want_float(table, "the table"));
+  if (table->rank != 2)
+    return ath_fail(ATH_INVALID, "the table is %s, not [rows, width]", ath_type_text(table, text));
+  ATH_TRY(ath_want_dtype(ids, "ids", ATH_I32));
+  if (ids->rank >= ATH_MAX_RANK)
+    return ath_fail(ATH_INVALID, "ids %s have too many dimensions", ath_type_text(ids, text));
+  if (its->padding_index < -1 || its->padding_index >= table->dims[0])
+    return ath_fail(ATH_INVALID, "padding index %d is not a row of the table %s",
+                    its->padding_index, ath_type_text(table, text));
+  outputs[0] = *ids;
+  outputs[0].dtype = table->dtype;
+  outputs[0].dims[outputs[0].rank++] = table->dims[1];
+  return ATH_OK;
+}
+
+static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+                 const bool *wanted, ath_value *input_gradients) {
+  ath_value inputs[2] = {node->inputs[1], output_gradients[0]};
+  if (wanted[0])
+    ath_graph_add(g, &backward, node->attributes, sizeof(attributes), inputs, 2,
+                  &input_gradients[0], 1);
+}
+
+static ath_status cpu(const ath_cpu_call *call) {
+  const attributes *its = call->node->attributes;
+  const int32_t *ids = call->inputs[1];
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  int64_t bad = kernels->gather(call->inputs[0], its->rows, its->width, ids,
+                                ath_type_count(&call->input_types[1]), call->outputs[0]);
+  if (bad < 0) return ATH_OK;
+  return ath_fail(ATH_INVALID, "id %" PRId32 " at position %" PRId64
+                  " is not a row of the table, which has %" PRId64, ids[bad], bad, its->rows);
+}
+
+static ath_status describe(const void *given, ath_buffer *out) {
+  const attributes *its = given;
+  return ath_buffer_format(out, "padding_index=%d", its->padding_index);
+}
+
+static const ath_op embedding = {
+  .name = "embedding", .infer = infer, .grad = grad, .cpu = cpu, .describe = describe};
+
+ath_value ath_embedding(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index) {
+  ath_type type = ath_graph_type(g, table);
+  attributes its = {.padding_index = padding_index};
+  if (type.rank == 2) its.rows = type.dims[0], its.width = type.dims[1];
+  ath_value inputs[2] = {table, ids}, y;
+  ath_graph_add(g, &embedding, &its, sizeof its, inputs, 2, &y, 1);
+  return y;
+}

@@ -1,0 +1,41 @@
+/* reduce_rows.c: the sum over all but the last dimension. */
+#include <assert.h>
+
+#include "ops/common.h"
+
+static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
+                        ath_type *outputs, int output_count) {
+  (void)attributes;
+  assert(input_count == 1 && output_count == 1);
+  ATH_TRY(ath_want_rows(&inputs[0], "x"));
+  outputs[0] = ath_type_vector(&inputs[0], ath_type_columns(&inputs[0]));
+  return ATH_OK;
+}
+
+static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+                 const bool *wanted, ath_value *input_gradients) {
+  if (wanted[0])
+    input_gradients[0] = ath_repeat(g, output_gradients[0], ath_graph_type(g, node->inputs[0]));
+}
+
+static size_t cpu_scratch(const ath_cpu_call *call) {
+  return (size_t)ath_type_columns(&call->input_types[0]) * ATH_ROW_BLOCKS * sizeof(float);
+}
+
+static ath_status cpu(const ath_cpu_call *call) {
+  const ath_type *x = &call->input_types[0];
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  kernels->reduce_rows(call->inputs[0], call->outputs[0], ath_type_rows(x), ath_type_columns(x),
+                       call->scratch);
+  return ATH_OK;
+}
+
+static const ath_op reduce_rows = {.name = "reduce_rows", .infer = infer, .grad = grad,
+                                   .cpu = cpu, .cpu_scratch = cpu_scratch};
+
+ath_value ath_reduce_rows(ath_graph *g, ath_value x) {
+  ath_value y;
+  ath_graph_add(g, &reduce_rows, NULL, 0, &x, 1, &y, 1);
+  return y;
+}

@@ -1,0 +1,35 @@
+/* reduce_sum.c: the sum of all elements, in double over fixed blocks. */
+#include <assert.h>
+
+#include "ops/common.h"
+
+static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
+                        ath_type *outputs, int output_count) {
+  (void)attributes;
+  assert(input_count == 1 && output_count == 1);
+  ATH_TRY(ath_want_float(&inputs[0], "x"));
+  outputs[0] = (ath_type){.dtype = inputs[0].dtype};
+  return ATH_OK;
+}
+
+static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
+                 const bool *wanted, ath_value *input_gradients) {
+  if (wanted[0])
+    input_gradients[0] = ath_repeat(g, output_gradients[0], ath_graph_type(g, node->inputs[0]));
+}
+
+static ath_status cpu(const ath_cpu_call *call) {
+  const ath_kernels *kernels;
+  ATH_TRY(ath_kernels_get(&kernels));
+  *(float *)call->outputs[0] =
+      (float)kernels->sum(call->inputs[0], ath_type_count(&call->input_types[0]));
+  return ATH_OK;
+}
+
+static const ath_op reduce_sum = {.name = "reduce_sum", .infer = infer, .grad = grad, .cpu = cpu};
+
+ath_value ath_reduce_sum(ath_graph *g, ath_value x) {
+  ath_value y;
+  ath_graph_add(g, &reduce_sum, NULL, 0, &x, 1, &y, 1);
+  return y;
+}
