@@ -46,7 +46,8 @@ static void a_full_card_shows_everything(void **state) {
 static void what_is_unknown_is_left_out(void **state) {
   (void)state;
   const ath_model_card card = {.name = "bare"};
-  check_card(&card, (const char *[]){"---\nlibrary_name", "# bare\n\n## How to use", "[MASK]", NULL},
+  check_card(&card,
+             (const char *[]){"---\nlibrary_name", "# bare\n\n## How to use", "[MASK]", NULL},
              (const char *[]){"license", "language", "Results", "Training data", "Hyper", NULL});
 }
 
