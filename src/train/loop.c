@@ -1,0 +1,168 @@
+/* loop.c: a training run from start to saved model. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "train/clock.h"
+#include "train/run.h"
+
+/* --- one step ------------------------------------------------------------------------------ */
+
+/* Feeds the micro-batches of one step. `first` is the number of its first batch. */
+static ath_status run_micro_batches(ath_run *run, double learning_rate, ath_step_result *result,
+                                    uint64_t *first, uint64_t *tokens) {
+  int64_t count = run->options.gradient_accumulation_steps;
+  *tokens = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const ath_batch *batch;
+    ATH_TRY(ath_batcher_next(run->batcher, &batch));
+    assert(batch->number == run->position.batch + (uint64_t)i);
+    if (i == 0) *first = batch->number;
+    *tokens += (uint64_t)batch->tokens;
+    if (i < count - 1) ATH_TRY(ath_step_add(run->step, batch));
+    else ATH_TRY(ath_step_apply(run->step, batch, run->position.step, learning_rate, result));
+  }
+  return ATH_OK;
+}
+
+static void add_to_window(ath_run_window *window, const ath_step_result *result, uint64_t tokens,
+                          double seconds) {
+  window->loss_sum += result->loss;
+  window->weight_sum += result->weight;
+  window->correct_sum += result->correct;
+  window->tokens += tokens;
+  window->seconds += seconds;
+  window->steps++;
+}
+
+/* Logs the step as it was, NaN and all, and says where it went wrong. */
+static ath_status diverged(ath_run *run, const ath_step_result *result, double learning_rate,
+                           uint64_t batch) {
+  ATH_TRY(ath_run_report(run, result, learning_rate));
+  ATH_TRY(ath_events_flush(run->events));
+  char back[64] = "there is no checkpoint yet";
+  if (run->saved_step > 0)
+    snprintf(back, sizeof back, "checkpoint-%lld is whole", (long long)run->saved_step);
+  const char *culprit = ath_step_culprit(run->step);
+  return ath_fail(ATH_DIVERGED,
+                  "step %lld: loss %g, learning rate %g, gradient norm %g: training diverged in "
+                  "batch %llu%s%s; %s. Try a lower learning_rate, a longer warm-up or max_grad_norm",
+                  (long long)run->position.step, result->loss / result->weight, learning_rate,
+                  result->norm, (unsigned long long)batch,
+                  culprit != NULL ? "; the first gradient that is not finite is " : "",
+                  culprit != NULL ? culprit : "", back);
+}
+
+static ath_status take_step(ath_run *run) {
+  double learning_rate = ath_schedule_rate(&run->schedule, run->position.step);
+  double start = seconds_now();
+  ath_step_result result;
+  uint64_t first = 0, tokens = 0;
+  ATH_TRY(run_micro_batches(run, learning_rate, &result, &first, &tokens));
+  double seconds = seconds_now() - start;
+  add_to_window(&run->window, &result, tokens, seconds);
+  add_to_window(&run->whole, &result, tokens, seconds);
+  ath_run_position *p = &run->position;
+  p->step++;
+  p->batch += (uint64_t)run->options.gradient_accumulation_steps;
+  p->loss_sum += result.loss;
+  p->weight_sum += result.weight;
+  p->tokens += tokens;
+  p->seconds += seconds;
+  run->evaluated = false;
+  if (!isfinite(result.loss) || !isfinite(result.norm))
+    return diverged(run, &result, learning_rate, first);
+  bool last = p->step == run->schedule.total_steps;
+  ath_run_show_progress(run, &result, learning_rate, last);
+  if (p->step % run->options.logging_steps != 0 && !last) return ATH_OK;
+  return ath_run_report(run, &result, learning_rate);
+}
+
+/* --- the run ------------------------------------------------------------------------------- */
+
+static ath_status evaluate(ath_run *run) {
+  if (run->evaluator == NULL || run->evaluated) return ATH_OK;
+  ATH_TRY(ath_evaluator_run(run->evaluator, &run->eval));
+  run->evaluated = true;
+  return ath_run_report_eval(run);
+}
+
+static bool stop_asked(const ath_run *run) {
+  return run->options.stop != NULL && *run->options.stop;
+}
+
+static bool out_of_time(const ath_run *run) {
+  double bound = 60 * run->options.max_train_minutes;
+  return bound > 0 && run->position.seconds >= bound;
+}
+
+static bool is_multiple(int64_t step, int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
+static ath_status take_steps(ath_run *run) {
+  const ath_train_options *o = &run->options;
+  int64_t total = run->schedule.total_steps;
+  while (run->position.step < total && !stop_asked(run) && !out_of_time(run)) {
+    ATH_TRY(take_step(run));
+    int64_t step = run->position.step;
+    if (is_multiple(step, o->eval_steps) && step < total) ATH_TRY(evaluate(run));
+    if (is_multiple(step, o->save_steps) && step < total) ATH_TRY(ath_run_save_checkpoint(run));
+  }
+  if (out_of_time(run) && run->position.step < total)
+    ath_log(ATH_LOG_WARNING, "max_train_minutes is over at step %lld of %lld",
+            (long long)run->position.step, (long long)total);
+  return ATH_OK;
+}
+
+static ath_status write_summary(const ath_run *run, const ath_train_summary *summary) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, run->options.output_dir, "all_results.json"));
+  ath_buffer text = ath_buffer_make(1 << 14);
+  ath_status status = ath_train_summary_print(summary, &text);
+  if (status == ATH_OK) status = ath_buffer_byte(&text, '\n');
+  if (status == ATH_OK) status = ath_file_write(path, text.bytes, text.length);
+  ath_buffer_free(&text);
+  return status;
+}
+
+static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
+  ATH_TRY(ath_run_save_checkpoint(run));
+  ath_run_summarise(run, summary);
+  return ath_fail(ATH_INTERRUPTED, "stopped at step %lld of %lld; checkpoint-%lld in %s holds it, "
+                  "and the same command goes on from there", (long long)run->position.step,
+                  (long long)run->schedule.total_steps, (long long)run->position.step,
+                  run->options.output_dir);
+}
+
+static ath_status train(ath_run *run, ath_train_summary *summary) {
+  char path[ATH_PATH_MAX];
+  const char *output_dir = run->options.output_dir;
+  ATH_TRY(ath_folder_create(output_dir));
+  ATH_TRY(ath_run_start(run));
+  ATH_TRY(ath_path_join(path, output_dir, "config.yaml"));
+  ATH_TRY(ath_train_options_write(&run->options, path));
+  ATH_TRY(ath_run_open_reports(run));
+  ATH_TRY(take_steps(run));
+  bool finished = run->position.step == run->schedule.total_steps || out_of_time(run);
+  if (!finished && run->position.step > 0) return interrupted(run, summary);
+  if (!finished) return ath_fail(ATH_INTERRUPTED, "stopped before the first step");
+  ATH_TRY(ath_run_save_checkpoint(run));
+  ATH_TRY(evaluate(run));
+  ath_run_summarise(run, summary);
+  ATH_TRY(ath_run_save_model(run, output_dir));
+  return write_summary(run, summary);
+}
+
+ath_status ath_train(const ath_train_options *options, ath_train_summary *summary) {
+  ath_run run;
+  ath_status status = ath_run_open(&run, options);
+  if (status == ATH_OK) status = train(&run, summary);
+  char text[1024];
+  snprintf(text, sizeof text, "%s", ath_error_text());
+  ath_status closed = ath_run_close_reports(&run);
+  ath_run_close(&run);
+  if (status == ATH_OK) return closed;
+  return ath_fail(status, "%s", text); /* the run's own failure, whatever closing said */
+}

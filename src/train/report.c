@@ -1,0 +1,164 @@
+/* report.c: what a run tells while it works: progress, TensorBoard, log.jsonl; and its summary. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "train/run.h"
+
+static double epoch_of(const ath_run *run) {
+  return (double)run->position.batch / (double)run->batches_per_epoch;
+}
+
+static double mean(double sum, double count) {
+  return count != 0 ? sum / count : 0;
+}
+
+/* Of the matrix products and attention, in 10^9 operations per second. */
+static double gflops_over(const ath_run *run, const ath_run_window *window) {
+  double per_step = ath_program_get_stats(ath_step_program(run->step)).flops *
+                    (double)run->options.gradient_accumulation_steps;
+  return mean(1e-9 * per_step * (double)window->steps, window->seconds);
+}
+
+/* --- files --------------------------------------------------------------------------------- */
+
+ath_status ath_run_open_reports(ath_run *self) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, self->options.output_dir, "runs"));
+  ATH_TRY(ath_events_create(path, self->resumed_from > 0 ? self->resumed_from + 1 : 0,
+                            &self->events));
+  ATH_TRY(ath_path_join(path, self->options.output_dir, "log.jsonl"));
+  self->log = fopen(path, "a");
+  if (self->log == NULL) return ath_fail_errno(errno, "%s", path);
+  return ATH_OK;
+}
+
+ath_status ath_run_close_reports(ath_run *self) {
+  ath_status status = self->events != NULL ? ath_events_close(self->events) : ATH_OK;
+  self->events = NULL;
+  if (self->log != NULL && fclose(self->log) != 0 && status == ATH_OK)
+    status = ath_fail_errno(errno, "%s/log.jsonl", self->options.output_dir);
+  self->log = NULL;
+  return status;
+}
+
+typedef struct scalar {
+  const char *name; /* "train/loss": TensorBoard's tag; the log leaves out what is before '/' of
+                       train, and writes '_' for '/' otherwise */
+  double value;
+} scalar;
+
+/* A number for the log; NaN and infinities as Python's json module spells them. */
+static ath_status append_number(ath_buffer *line, double value) {
+  if (isnan(value)) return ath_buffer_string(line, "NaN");
+  if (isinf(value)) return ath_buffer_string(line, value > 0 ? "Infinity" : "-Infinity");
+  return ath_buffer_double(line, value);
+}
+
+static ath_status append_scalar(ath_buffer *line, const scalar *s) {
+  const char *slash = strchr(s->name, '/');
+  assert(slash != NULL);
+  bool train = strncmp(s->name, "train/", 6) == 0;
+  int group = train ? 0 : (int)(slash - s->name);
+  ATH_TRY(ath_buffer_format(line, ", \"%.*s%s%s\": ", group, s->name, train ? "" : "_",
+                            slash + 1));
+  return append_number(line, s->value);
+}
+
+/* One line of log.jsonl and the same numbers to TensorBoard. */
+static ath_status write_scalars(ath_run *run, const scalar *scalars, size_t count) {
+  ath_buffer line = ath_buffer_make(1 << 14);
+  ath_status status = ath_buffer_format(&line, "{\"step\": %lld", (long long)run->position.step);
+  scalar epoch = {"train/epoch", epoch_of(run)};
+  if (status == ATH_OK) status = append_scalar(&line, &epoch);
+  for (size_t i = 0; i < count && status == ATH_OK; i++) {
+    status = append_scalar(&line, &scalars[i]);
+    if (status == ATH_OK)
+      status = ath_events_scalar(run->events, run->position.step, scalars[i].name,
+                                 (float)scalars[i].value);
+  }
+  if (status == ATH_OK) status = ath_buffer_string(&line, "}\n");
+  if (status == ATH_OK && (fwrite(line.bytes, 1, line.length, run->log) != line.length ||
+                           fflush(run->log) != 0))
+    status = ath_fail_errno(errno, "%s/log.jsonl", run->options.output_dir);
+  ath_buffer_free(&line);
+  return status;
+}
+
+/* --- reports ------------------------------------------------------------------------------- */
+
+ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double learning_rate) {
+  const ath_run_window *w = &self->window;
+  const scalar scalars[] = {
+    {"train/loss", mean(w->loss_sum, w->weight_sum)},
+    {"train/accuracy", mean(w->correct_sum, w->weight_sum)},
+    {"train/learning_rate", learning_rate},
+    {"train/grad_norm", latest->norm},
+    {"train/tokens_per_second", mean((double)w->tokens, w->seconds)},
+    {"train/peak_share", mean(gflops_over(self, w), self->peak_gflops)},
+  };
+  self->window = (ath_run_window){0};
+  return write_scalars(self, scalars, sizeof scalars / sizeof *scalars);
+}
+
+ath_status ath_run_report_eval(ath_run *self) {
+  const ath_eval_result *e = &self->eval;
+  const scalar scalars[] = {
+    {"eval/loss", e->loss}, {"eval/accuracy", e->accuracy}, {"eval/perplexity", e->perplexity}};
+  ath_log(ATH_LOG_INFO, "step %lld: eval loss %.4f, perplexity %.2f, accuracy %.2f %%",
+          (long long)self->position.step, e->loss, e->perplexity, 100 * e->accuracy);
+  return write_scalars(self, scalars, sizeof scalars / sizeof *scalars);
+}
+
+void ath_run_show_progress(const ath_run *self, const ath_step_result *latest,
+                           double learning_rate, bool finished) {
+  char detail[96];
+  snprintf(detail, sizeof detail, "loss %.3f · lr %.2e", mean(latest->loss, latest->weight),
+           learning_rate);
+  const ath_run_window *w = self->window.steps > 0 ? &self->window : &self->whole;
+  ath_progress progress = {
+    .task = "training", .done = (uint64_t)self->position.step,
+    .total = (uint64_t)self->schedule.total_steps, .unit = "steps", .detail = detail,
+    .rate = mean((double)w->tokens, w->seconds), .rate_unit = "tokens/s", .finished = finished};
+  ath_log_progress(&progress);
+}
+
+/* --- the summary --------------------------------------------------------------------------- */
+
+void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
+  const ath_run_position *p = &self->position;
+  *out = (ath_train_summary){
+    .steps = p->step, .total_steps = self->schedule.total_steps, .epochs = epoch_of(self),
+    .train_loss = mean(p->loss_sum, p->weight_sum),
+    .evaluated = self->evaluated, .eval = self->eval,
+    .tokens = p->tokens, .seconds = p->seconds,
+    .tokens_per_second = mean((double)self->whole.tokens, self->whole.seconds),
+    .gflops = gflops_over(self, &self->whole),
+    .parameters = ath_model_size(self->model), .resumed_from = self->resumed_from,
+  };
+}
+
+static ath_status append_field(ath_buffer *out, const char *name, double value) {
+  ATH_TRY(ath_buffer_format(out, ", \"%s\": ", name));
+  return ath_buffer_double(out, value);
+}
+
+ath_status ath_train_summary_print(const ath_train_summary *self, ath_buffer *out) {
+  ATH_TRY(ath_buffer_format(out, "{\"steps\": %lld, \"total_steps\": %lld",
+                            (long long)self->steps, (long long)self->total_steps));
+  ATH_TRY(append_field(out, "epochs", self->epochs));
+  ATH_TRY(append_field(out, "train_loss", self->train_loss));
+  if (self->evaluated) {
+    ATH_TRY(append_field(out, "eval_loss", self->eval.loss));
+    ATH_TRY(append_field(out, "perplexity", self->eval.perplexity));
+    ATH_TRY(append_field(out, "accuracy", self->eval.accuracy));
+    ATH_TRY(ath_buffer_format(out, ", \"eval_scored\": %.0f", self->eval.scored));
+  }
+  ATH_TRY(ath_buffer_format(out, ", \"tokens\": %llu", (unsigned long long)self->tokens));
+  ATH_TRY(append_field(out, "seconds", self->seconds));
+  ATH_TRY(append_field(out, "tokens_per_second", self->tokens_per_second));
+  ATH_TRY(append_field(out, "gflops", self->gflops));
+  return ath_buffer_format(out, ", \"parameters\": %lld, \"resumed_from\": %lld}",
+                           (long long)self->parameters, (long long)self->resumed_from);
+}

@@ -1,0 +1,97 @@
+/* run.h: a training run, as its files share it: setup.c fills it in, loop.c works on it,
+ * checkpoint.c and resume.c save and restore it, report.c tells of it. */
+#ifndef ATHANOR_TRAIN_RUN_H
+#define ATHANOR_TRAIN_RUN_H
+
+#include <stdio.h>
+
+#include "athanor/events.h"
+#include "athanor/train.h"
+#include "storage/file.h"
+
+/* How far a run has come: what must go on unbroken after a resume. */
+typedef struct ath_run_position {
+  int64_t step;    /* steps done */
+  uint64_t batch;  /* micro-batches done, over all epochs */
+  double loss_sum, weight_sum; /* over all scored positions so far */
+  uint64_t tokens;
+  double seconds;
+} ath_run_position;
+
+/* What has come together since the last report. */
+typedef struct ath_run_window {
+  double loss_sum, weight_sum, correct_sum, seconds;
+  uint64_t tokens;
+  int64_t steps;
+} ath_run_window;
+
+typedef struct ath_run {
+  ath_train_options options; /* resolved; strings belong to the caller's options */
+  ath_tokenizer *tokenizer;
+  ath_dataset *data, *eval_data; /* eval_data may be NULL */
+  ath_model *model;
+  ath_backend *backend;
+  ath_state *state;
+  ath_step *step;
+  ath_evaluator *evaluator; /* NULL without eval_data */
+  ath_batcher *batcher;
+  ath_schedule schedule;
+  uint64_t batches_per_epoch;
+  ath_run_position position;
+  ath_run_window window, whole; /* `whole`: of this process */
+  int64_t resumed_from;         /* 0: a fresh start */
+  int64_t saved_step;           /* of the newest checkpoint; 0: none */
+  double peak_gflops;           /* of a large matrix product here */
+  ath_events *events;
+  FILE *log;
+  bool evaluated;               /* `eval` holds the weights' results of this very step */
+  ath_eval_result eval;
+} ath_run;
+
+/* --- setup.c --- */
+
+/* Opens and creates everything but the values of the variables. */
+ath_status ath_run_open(ath_run *self, const ath_train_options *options) ATH_MUST_CHECK;
+void ath_run_close(ath_run *self);
+
+/* --- checkpoint.c, resume.c --- */
+
+/* Writes config.json, model.safetensors, the tokenizer's files and README.md into a folder. */
+ath_status ath_run_save_model(const ath_run *self, const char *folder) ATH_MUST_CHECK;
+/* Writes checkpoint-<step>, then removes the oldest beyond save_total_limit. */
+ath_status ath_run_save_checkpoint(ath_run *self) ATH_MUST_CHECK;
+
+/* The steps of the checkpoint folders in output_dir, rising; at most `limit`, the newest. */
+enum { ATH_CHECKPOINTS_MAX = 4096 };
+ath_status ath_checkpoint_list(const char *output_dir, int64_t *steps, size_t *count)
+    ATH_MUST_CHECK;
+/* Removes a checkpoint so that a kill leaves it whole or out of sight. */
+ath_status ath_checkpoint_remove(const char *output_dir, int64_t step) ATH_MUST_CHECK;
+/* Removes what killed runs left unfinished. */
+ath_status ath_checkpoint_sweep(const char *output_dir) ATH_MUST_CHECK;
+ath_status ath_checkpoint_path(char out[ATH_PATH_MAX], const char *output_dir, int64_t step)
+    ATH_MUST_CHECK;
+
+/* Fills in the variables and the position: from a checkpoint, from model_name_or_path, or by
+ * initialisation, as the options say. */
+ath_status ath_run_start(ath_run *self) ATH_MUST_CHECK;
+
+/* --- report.c --- */
+
+ath_status ath_run_open_reports(ath_run *self) ATH_MUST_CHECK;
+ath_status ath_run_close_reports(ath_run *self) ATH_MUST_CHECK;
+/* Shows the state of progress on the sink. */
+void ath_run_show_progress(const ath_run *self, const ath_step_result *latest,
+                           double learning_rate, bool finished);
+/* Writes the window to TensorBoard and log.jsonl and empties it. */
+ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double learning_rate)
+    ATH_MUST_CHECK;
+ath_status ath_run_report_eval(ath_run *self) ATH_MUST_CHECK;
+void ath_run_summarise(const ath_run *self, ath_train_summary *out);
+
+/* --- peak.c --- */
+
+/* The speed of the fastest of a few products of two large matrices, in 10^9 operations/s. */
+ath_status ath_measure_peak(ath_backend *backend, double *gflops) ATH_MUST_CHECK;
+
+#endif

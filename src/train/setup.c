@@ -1,0 +1,177 @@
+/* setup.c: opens what a run needs, and settles what its options leave open. */
+#include <assert.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "train/run.h"
+
+/* --- inputs -------------------------------------------------------------------------------- */
+
+static ath_status open_data(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  const char *tokenizer = o->tokenizer != NULL ? o->tokenizer : o->model_name_or_path;
+  ATH_TRY_CONTEXT(ath_tokenizer_load(tokenizer, &self->tokenizer), "tokenizer");
+  ATH_TRY_CONTEXT(ath_dataset_open(o->train_dataset, &self->data), "train_dataset");
+  ATH_TRY_CONTEXT(ath_dataset_check_tokenizer(self->data, self->tokenizer), "%s",
+                  o->train_dataset);
+  if (o->eval_dataset == NULL || *o->eval_dataset == '\0') return ATH_OK;
+  ATH_TRY_CONTEXT(ath_dataset_open(o->eval_dataset, &self->eval_data), "eval_dataset");
+  return ath_context(ath_dataset_check_tokenizer(self->eval_data, self->tokenizer), "%s",
+                     o->eval_dataset);
+}
+
+static int longest_record(const ath_run *self) {
+  int length = ath_dataset_length(self->data);
+  int other = self->eval_data != NULL ? ath_dataset_length(self->eval_data) : 0;
+  return length > other ? length : other;
+}
+
+/* --- architecture -------------------------------------------------------------------------- */
+
+static int64_t padded_vocabulary(const ath_run *self) {
+  int64_t size = ath_tokenizer_size(self->tokenizer);
+  int64_t multiple = self->options.pad_vocab_to_multiple_of;
+  return multiple > 0 ? (size + multiple - 1) / multiple * multiple : size;
+}
+
+static ath_status config_from_settings(const ath_run *self, ath_model_config *config) {
+  const ath_train_options *o = &self->options;
+  *config = ath_model_config_defaults();
+  config->vocab_size = padded_vocabulary(self);
+  config->hidden_size = o->hidden_size;
+  config->num_hidden_layers = o->num_hidden_layers;
+  config->num_attention_heads = o->num_attention_heads;
+  config->intermediate_size = o->intermediate_size;
+  config->hidden_dropout_prob = o->hidden_dropout_prob;
+  config->attention_probs_dropout_prob = o->attention_probs_dropout_prob;
+  if (strlen(o->hidden_act) >= sizeof config->hidden_act)
+    return ath_fail(ATH_USAGE, "hidden_act: no activation \"%.40s\"", o->hidden_act);
+  strcpy(config->hidden_act, o->hidden_act);
+  ATH_TRY(ath_model_config_adopt_ids(config, self->tokenizer));
+  config->max_position_embeddings = o->max_position_embeddings;
+  if (o->max_position_embeddings == 0)
+    config->max_position_embeddings = longest_record(self) + config->pad_token_id + 1;
+  return ATH_OK;
+}
+
+/* From a file the architecture is taken as it is; only a fresh model's vocabulary is cut to the
+ * tokenizer, as its weights are still to be made. */
+static ath_status find_config(const ath_run *self, ath_model_config *config) {
+  const ath_train_options *o = &self->options;
+  const char *file = o->model_name_or_path != NULL ? o->model_name_or_path : o->config_name;
+  if (file == NULL) {
+    ATH_TRY(config_from_settings(self, config));
+  } else {
+    ATH_TRY(ath_model_config_load(file, config));
+    if (o->model_name_or_path == NULL) config->vocab_size = padded_vocabulary(self);
+    ATH_TRY_CONTEXT(ath_model_config_adopt_ids(config, self->tokenizer), "%s", file);
+  }
+  return ath_model_config_check_length(config, longest_record(self));
+}
+
+/* The resolved options say what was taken, wherever it came from. */
+static void adopt_config(ath_run *self) {
+  const ath_model_config *config = ath_model_get_config(self->model);
+  ath_train_options *o = &self->options;
+  o->hidden_size = config->hidden_size;
+  o->num_hidden_layers = config->num_hidden_layers;
+  o->num_attention_heads = config->num_attention_heads;
+  o->intermediate_size = config->intermediate_size;
+  o->hidden_act = config->hidden_act;
+  o->max_position_embeddings = config->max_position_embeddings;
+  o->hidden_dropout_prob = config->hidden_dropout_prob;
+  o->attention_probs_dropout_prob = config->attention_probs_dropout_prob;
+}
+
+/* --- data order and schedule --------------------------------------------------------------- */
+
+static ath_status open_batches(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  ath_batch_options options = ath_batch_defaults(self->tokenizer);
+  options.batch_size = (int)o->per_device_train_batch_size;
+  options.mlm_probability = o->mlm_probability;
+  options.seed = (uint64_t)o->seed;
+  options.positions = ath_batch_positions(options.batch_size, ath_dataset_length(self->data),
+                                          o->mlm_probability);
+  ATH_TRY(ath_batcher_create(self->data, &options, &self->batcher));
+  self->batches_per_epoch = ath_batcher_per_epoch(self->batcher);
+  assert(self->batches_per_epoch > 0);
+  return ATH_OK;
+}
+
+/* Steps run on over the ends of epochs; the last may be short of the wish by less than one. */
+static ath_status make_schedule(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  double batches = o->num_train_epochs * (double)self->batches_per_epoch;
+  int64_t steps = (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
+  if (o->max_steps > 0) steps = o->max_steps;
+  self->schedule = (ath_schedule){.peak = o->learning_rate, .total_steps = steps > 0 ? steps : 1,
+                                  .warmup_steps = o->warmup_steps};
+  if (o->warmup_steps == 0)
+    self->schedule.warmup_steps =
+        (int64_t)ceil((double)self->schedule.total_steps * o->warmup_ratio);
+  return ath_schedule_kind_from_name(o->lr_scheduler_type, &self->schedule.kind);
+}
+
+/* --- programs ------------------------------------------------------------------------------ */
+
+static ath_status create_step(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  int batch_size = (int)o->per_device_train_batch_size;
+  int length = ath_dataset_length(self->data);
+  ath_step_options options = {
+    .forward = {.batch_size = batch_size, .length = length, .dropout = true,
+                .positions = ath_batch_positions(batch_size, length, o->mlm_probability),
+                .seed = (uint64_t)o->seed},
+    .adam_beta1 = o->adam_beta1, .adam_beta2 = o->adam_beta2, .adam_epsilon = o->adam_epsilon,
+    .weight_decay = o->weight_decay, .max_grad_norm = o->max_grad_norm,
+    .accumulate = o->gradient_accumulation_steps > 1,
+  };
+  return ath_step_create(self->model, &options, self->state, &self->step);
+}
+
+static ath_status create_evaluator(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  if (self->eval_data == NULL) return ATH_OK;
+  ath_eval_options options = {.batch_size = (int)o->per_device_eval_batch_size,
+                              .mlm_probability = o->mlm_probability, .seed = (uint64_t)o->seed,
+                              .max_samples = (uint64_t)o->max_eval_samples};
+  return ath_evaluator_create(self->model, self->eval_data, self->tokenizer, &options,
+                              self->state, &self->evaluator);
+}
+
+static ath_status open_all(ath_run *self) {
+  ATH_TRY(ath_train_options_check(&self->options));
+  ATH_TRY(open_data(self));
+  ath_model_config config;
+  ATH_TRY(find_config(self, &config));
+  ATH_TRY(ath_model_create(&config, &self->model));
+  adopt_config(self);
+  ATH_TRY(open_batches(self));
+  ATH_TRY(make_schedule(self));
+  if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
+  ATH_TRY(ath_backend_open(self->options.device, &self->backend));
+  ATH_TRY(ath_state_create(self->backend, &self->state));
+  ATH_TRY(create_step(self));
+  ATH_TRY(create_evaluator(self));
+  return ath_measure_peak(self->backend, &self->peak_gflops);
+}
+
+ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
+  *self = (ath_run){.options = *options};
+  return open_all(self);
+}
+
+void ath_run_close(ath_run *self) {
+  ath_batcher_destroy(self->batcher);
+  ath_evaluator_destroy(self->evaluator);
+  ath_step_destroy(self->step);
+  ath_state_destroy(self->state);
+  ath_backend_close(self->backend);
+  ath_model_destroy(self->model);
+  ath_dataset_close(self->eval_data);
+  ath_dataset_close(self->data);
+  ath_tokenizer_destroy(self->tokenizer);
+}

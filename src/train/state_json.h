@@ -1,0 +1,14 @@
+/* state_json.h: training/state.json of a checkpoint. */
+#ifndef ATHANOR_TRAIN_STATE_JSON_H
+#define ATHANOR_TRAIN_STATE_JSON_H
+
+#include "train/run.h"
+
+/* Writes the run's position and every setting and size that decides its result. */
+ath_status ath_state_json_write(const ath_run *run, const char *path) ATH_MUST_CHECK;
+/* Reads the position, after holding the settings and sizes against the run's: ATH_MISMATCH names
+ * each that differs, with both values. */
+ath_status ath_state_json_read(const ath_run *run, const char *path, ath_run_position *out)
+    ATH_MUST_CHECK;
+
+#endif
