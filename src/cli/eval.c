@@ -1,0 +1,61 @@
+/* eval.c: athanor eval. */
+#include "athanor/train.h"
+#include "base/buffer.h"
+#include "cli/cli.h"
+
+static ath_status print_json(const ath_eval_result *result) {
+  ath_buffer text = ath_buffer_make(1 << 12);
+  ath_status status = ath_buffer_string(&text, "{\"loss\": ");
+  if (status == ATH_OK) status = ath_buffer_double(&text, result->loss);
+  if (status == ATH_OK) status = ath_buffer_string(&text, ", \"perplexity\": ");
+  if (status == ATH_OK) status = ath_buffer_double(&text, result->perplexity);
+  if (status == ATH_OK) status = ath_buffer_string(&text, ", \"accuracy\": ");
+  if (status == ATH_OK) status = ath_buffer_double(&text, result->accuracy);
+  if (status == ATH_OK) status = ath_buffer_format(&text, ", \"scored\": %.0f}", result->scored);
+  if (status == ATH_OK) puts(text.bytes);
+  ath_buffer_free(&text);
+  return status;
+}
+
+static ath_status run(const ath_command *self, int argc, char **argv) {
+  const char *model = NULL, *data = NULL, *device = "cpu";
+  int64_t batch_size = 32, seed = 42, samples = 0;
+  double probability = 0.15;
+  bool json = false;
+  const ath_option options[] = {
+    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", 0, 0, true},
+    {"data", ATH_OPTION_STRING, &data, "DIR", "Folder of shards", 0, 0, true},
+    {"batch-size", ATH_OPTION_INTEGER, &batch_size, "N", "Records per batch", 1, 65536, false},
+    {"mlm-probability", ATH_OPTION_NUMBER, &probability, "X", "Share of the tokens that are masked",
+     1e-4, 1, false},
+    {"seed", ATH_OPTION_INTEGER, &seed, "N", "Of the masks, which depend on it and the record only",
+     0, 9007199254740992.0, false},
+    {"max-samples", ATH_OPTION_INTEGER, &samples, "N", "Only the first so many records; 0: all", 0,
+     9007199254740992.0, false},
+    {"device", ATH_OPTION_STRING, &device, "NAME", "Where to compute", 0, 0, false},
+    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one JSON object", 0, 0, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  ath_eval_options how = {.batch_size = (int)batch_size, .mlm_probability = probability,
+                          .seed = (uint64_t)seed, .max_samples = (uint64_t)samples};
+  ath_eval_result result;
+  ATH_TRY(ath_evaluate(model, data, device, &how, &result));
+  if (json) return print_json(&result);
+  printf("loss %.4f, perplexity %.2f, accuracy %.2f %% over %.0f masked positions of %llu records\n",
+         result.loss, result.perplexity, 100 * result.accuracy, result.scored,
+         (unsigned long long)result.samples);
+  return ATH_OK;
+}
+
+const ath_command ath_command_eval = {
+  .name = "eval",
+  .summary = "loss, perplexity and accuracy of a model on prepared shards",
+  .details =
+      "Every record is scored exactly once, with masks that depend on the seed and the record\n"
+      "alone, so that two evaluations of one model agree to the last bit. The perplexity is that\n"
+      "of masked positions: compare it only between models with the same tokenizer.",
+  .run = run,
+};

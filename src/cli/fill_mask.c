@@ -1,0 +1,116 @@
+/* fill_mask.c: athanor fill-mask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "athanor/model.h"
+#include "base/buffer.h"
+#include "cli/cli.h"
+
+enum { OUTPUT_BYTES_MAX = 1 << 28 };
+
+static ath_status append_filling(ath_buffer *out, const ath_filling *f) {
+  ATH_TRY(ath_buffer_string(out, "{\"score\": "));
+  ATH_TRY(ath_buffer_double(out, f->score));
+  ATH_TRY(ath_buffer_format(out, ", \"token\": %d, \"token_str\": ", f->token));
+  ATH_TRY(ath_buffer_json(out, f->token_str, strlen(f->token_str)));
+  ATH_TRY(ath_buffer_string(out, ", \"sequence\": "));
+  ATH_TRY(ath_buffer_json(out, f->sequence, strlen(f->sequence)));
+  return ath_buffer_byte(out, '}');
+}
+
+/* One line: a list of fillings, or for several masks a list of such lists. */
+static ath_status append_json(ath_buffer *out, const ath_fill_result *result) {
+  if (result->masks > 1) ATH_TRY(ath_buffer_byte(out, '['));
+  for (size_t m = 0; m < result->masks; m++) {
+    ATH_TRY(ath_buffer_string(out, m > 0 ? ", [" : "["));
+    for (size_t i = 0; i < result->top_k; i++) {
+      if (i > 0) ATH_TRY(ath_buffer_string(out, ", "));
+      ATH_TRY(append_filling(out, &result->fillings[m * result->top_k + i]));
+    }
+    ATH_TRY(ath_buffer_byte(out, ']'));
+  }
+  if (result->masks > 1) ATH_TRY(ath_buffer_byte(out, ']'));
+  return ATH_OK;
+}
+
+static void print_text(const char *text, const ath_fill_result *result) {
+  printf("%s\n", text);
+  for (size_t m = 0; m < result->masks; m++) {
+    if (result->masks > 1) printf("  mask %zu\n", m + 1);
+    for (size_t i = 0; i < result->top_k; i++) {
+      const ath_filling *f = &result->fillings[m * result->top_k + i];
+      /* A bare word mark decodes to nothing; it is shown, not left as a gap. */
+      const char *shown = *f->token_str != '\0' ? f->token_str : "␣";
+      printf("  %6.2f %%  %-16s %s\n", 100 * f->score, shown, f->sequence);
+    }
+  }
+}
+
+static ath_status fill(ath_filler *filler, const char *text, int top_k, bool json) {
+  ath_fill_result result;
+  ATH_TRY(ath_filler_run(filler, text, top_k, &result));
+  ath_buffer out = ath_buffer_make(OUTPUT_BYTES_MAX);
+  ath_status status = ATH_OK;
+  if (json) {
+    status = append_json(&out, &result);
+    if (status == ATH_OK) puts(out.bytes);
+  } else {
+    print_text(text, &result);
+  }
+  ath_buffer_free(&out);
+  ath_fill_result_free(&result);
+  return status;
+}
+
+static ath_status fill_lines(ath_filler *filler, int top_k, bool json) {
+  for (uint64_t number = 1;; number++) {
+    const char *line;
+    size_t length;
+    ATH_TRY(ath_cli_read_line(&line, &length));
+    if (line == NULL) return ATH_OK;
+    if (memchr(line, 0, length) != NULL)
+      return ath_fail(ATH_INVALID, "standard input, line %llu: holds a zero byte",
+                      (unsigned long long)number);
+    char *text = strndup(line, length);
+    if (text == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a line");
+    ath_status status = fill(filler, text, top_k, json);
+    free(text);
+    ATH_TRY_CONTEXT(status, "standard input, line %llu", (unsigned long long)number);
+  }
+}
+
+static ath_status run(const ath_command *self, int argc, char **argv) {
+  const char *model = NULL, *device = "cpu";
+  int64_t top_k = 5;
+  bool json = false;
+  const ath_option options[] = {
+    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", 0, 0, true},
+    {"top-k", ATH_OPTION_INTEGER, &top_k, "N", "Fillings per mask", 1, 1 << 24, false},
+    {"device", ATH_OPTION_STRING, &device, "NAME", "Where to compute", 0, 0, false},
+    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one JSON list per text", 0, 0, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  ath_filler *filler = NULL;
+  ATH_TRY(ath_filler_open(model, device, &filler));
+  ath_status status = ATH_OK;
+  for (int i = 0; i < operands.count && status == ATH_OK; i++)
+    status = fill(filler, operands.items[i], (int)top_k, json);
+  if (operands.count == 0) status = fill_lines(filler, (int)top_k, json);
+  ath_filler_close(filler);
+  return status;
+}
+
+const ath_command ath_command_fill_mask = {
+  .name = "fill-mask",
+  .summary = "the likeliest words for the masks in a text",
+  .operands = "[TEXT…]",
+  .details =
+      "Texts are arguments, or lines of standard input when there are none. With --json each text\n"
+      "gives one line, a list of {\"score\", \"token\", \"token_str\", \"sequence\"} as the pipeline\n"
+      "of transformers does; a text with several masks gives a list of such lists.\n\n"
+      "  athanor fill-mask --model runs/demo \"The capital of France is [MASK].\"",
+  .run = run,
+};
