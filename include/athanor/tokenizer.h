@@ -77,12 +77,19 @@ void ath_encoding_free(ath_encoding *self);
 enum {
   ATH_ENCODE_SPECIAL = 1, /* let the post-processor add [CLS], [SEP] */
   ATH_ENCODE_OFFSETS = 2, /* fill starts and ends */
+  ATH_ENCODE_TOKENS = 4,  /* note the text of each token, for ath_encoding_token */
 };
 
 /* Encodes `length` bytes of text. ATH_INVALID, with the byte's offset, for text that is not
  * UTF-8. Nothing is allocated once the encoding's arrays are large enough. */
 ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, size_t length,
                                 unsigned flags, ath_encoding *out) ATH_MUST_CHECK;
+
+/* The text of one token of the last encoding, which was made with ATH_ENCODE_TOKENS by the same
+ * tokenizer: the vocabulary's, but what the text has for an unknown piece or an added token that
+ * took white space with it. Not NUL-terminated; valid until the next encode. */
+const char *ath_encoding_token(const ath_encoding *self, const ath_tokenizer *tokenizer,
+                               size_t index, size_t *length);
 
 /* Appends the text of `ids[count]` to a buffer (base/buffer.h), leaving out special tokens if
  * asked. ATH_INVALID names an id that has no token. */

@@ -1,0 +1,215 @@
+/* pipeline.h: the parts of a tokenizer as function tables, and what flows between them.
+ *
+ *   text ─ added tokens ─ normaliser ─ added tokens ─ pre-tokeniser ─ model ─► ids, offsets
+ *          (as written)                (normalised)       words
+ *
+ * The post-processor asks for this walk where its template says $A. Nothing is kept in lists on
+ * the way: each part hands its pieces to the next one as soon as it has them. A part's data is
+ * read-only once made; all that changes while encoding lives in the run. */
+#ifndef ATHANOR_TOKENIZERS_PIPELINE_H
+#define ATHANOR_TOKENIZERS_PIPELINE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/tokenizer.h"
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "tokenizers/json.h"
+
+/* --- text that remembers where it came from ------------------------------------------------- */
+
+/* Bytes [start, end) of the text that is being encoded. */
+typedef struct ath_origin {
+  uint32_t start, end;
+} ath_origin;
+
+/* Bytes on their way through the pipeline. With `origins`, each byte has the place it came from
+ * (all bytes of a character the same). Without, either the bytes are the original's own, from
+ * `start` on, or nobody asked where they came from. */
+typedef struct ath_text {
+  const char *bytes;
+  size_t length;
+  const ath_origin *origins;
+  uint32_t start;
+} ath_text;
+
+/* A text being written. `origins` is in use only when the run tracks them. The memory behind
+ * `bytes` always reaches ATH_TEXT_SLACK past the length, so that words can be read by vectors. */
+enum { ATH_TEXT_SLACK = 64 };
+typedef struct ath_text_buffer {
+  char *bytes;
+  ath_origin *origins;
+  size_t length, capacity, origin_capacity;
+} ath_text_buffer;
+
+typedef struct ath_run ath_run;
+
+/* Makes room for `extra` more bytes (and their origins). */
+ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, size_t extra) ATH_MUST_CHECK;
+/* Appends text[from, to), which begins and ends between characters. */
+ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *text, size_t from,
+                           size_t to) ATH_MUST_CHECK;
+/* Appends bytes that all came from one place. */
+ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *bytes, size_t count,
+                           ath_origin origin) ATH_MUST_CHECK;
+void ath_text_free(ath_text_buffer *self);
+/* What a buffer holds, as a text. */
+ath_text ath_text_of(const ath_run *run, const ath_text_buffer *self);
+/* The part [from, to) of a text. */
+ath_text ath_text_slice(const ath_text *self, size_t from, size_t to);
+/* Where the character that holds byte `at` came from. */
+ath_origin ath_text_origin(const ath_text *self, size_t at);
+
+/* Bytes of the character that begins with this byte of well-formed UTF-8. */
+static inline size_t ath_character_length(char first) {
+  uint8_t byte = (uint8_t)first;
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+/* --- one encode call ------------------------------------------------------------------------ */
+
+enum { /* memory that parts keep in a run from call to call */
+  ATH_SCRATCH_LATTICE,
+  ATH_SCRATCH_PIECES,
+  ATH_SCRATCH_CACHE,
+  ATH_SCRATCH_COUNT
+};
+
+typedef struct ath_surface { /* a token whose text is not its vocabulary entry's */
+  size_t token;
+  size_t at, length; /* in the run's `surface_text` */
+} ath_surface;
+
+struct ath_run {
+  uint64_t serial; /* of the tokenizer that the scratch belongs to */
+  ath_encoding *out;
+  bool track;   /* texts carry origins */
+  bool offsets; /* `out` gets starts and ends; implies track */
+  bool tokens;  /* surfaces are kept */
+  ath_text_buffer normal[2]; /* for normalisers, in turn */
+  ath_text_buffer word;      /* for the pre-tokeniser */
+  void *scratch[ATH_SCRATCH_COUNT];
+  size_t scratch_size[ATH_SCRATCH_COUNT];
+  ath_surface *surfaces;
+  size_t surface_count, surface_capacity;
+  ath_buffer surface_text;
+};
+
+/* Releases what the run keeps, not its tokens. */
+void ath_run_free(ath_run *run);
+
+/* Memory of at least `size` bytes, zeroed when it is first made; a larger size loses what was in
+ * it. NULL, with the failure text set, when there is none. */
+void *ath_run_scratch(ath_run *run, int which, size_t size);
+
+/* Makes room for `extra` more tokens. */
+ath_status ath_run_reserve(ath_run *run, size_t extra) ATH_MUST_CHECK;
+
+/* Appends a token that stands for word[from, to); room was made for it. */
+static inline void ath_run_emit(ath_run *run, int32_t id, const ath_text *word, size_t from,
+                                size_t to) {
+  ath_encoding *out = run->out;
+  assert(out->length < out->capacity && from < to && to <= word->length);
+  out->ids[out->length] = id;
+  if (run->offsets) {
+    const ath_origin *origins = word->origins;
+    out->starts[out->length] = origins ? origins[from].start : word->start + (uint32_t)from;
+    out->ends[out->length] = origins ? origins[to - 1].end : word->start + (uint32_t)to;
+  }
+  out->length++;
+}
+
+/* Notes that the token emitted last shows these bytes, not its vocabulary entry. */
+ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) ATH_MUST_CHECK;
+
+/* Whatever takes the pieces of text that a part gives. */
+typedef struct ath_sink {
+  ath_status (*take)(void *context, ath_run *run, const ath_text *piece);
+  void *context;
+} ath_sink;
+
+/* --- the parts ------------------------------------------------------------------------------ */
+
+/* What all kinds of parts have: the "type" in tokenizer.json, and how they get in and out of it.
+ * `read` puts the part's data into the arena; `write` writes the members after "type". */
+typedef struct ath_kind {
+  const char *name;
+  ath_status (*read)(const ath_json *json, ath_arena *arena, void **data);
+  void (*write)(const void *data, ath_json_writer *out);
+} ath_kind;
+
+/* Finds the kind that "type" names; ATH_UNSUPPORTED, listing what there is, if none is. */
+ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, size_t count,
+                         const ath_kind **out) ATH_MUST_CHECK;
+
+typedef struct ath_normalizer_kind {
+  ath_kind base;
+  /* Replaces *text by what the normaliser makes of it; leaves it alone if nothing changes. */
+  ath_status (*apply)(const void *data, ath_run *run, ath_text *text);
+} ath_normalizer_kind;
+
+typedef struct ath_pre_tokenizer_kind {
+  ath_kind base;
+  /* Gives the words of a text, which is not empty, to `next`; none of them is empty. */
+  ath_status (*split)(const void *data, ath_run *run, const ath_text *text, ath_sink next);
+  /* Whether origins must be tracked even when nobody asked for offsets. */
+  bool (*needs_origins)(const void *data);
+} ath_pre_tokenizer_kind;
+
+typedef struct ath_model_kind {
+  ath_kind base;
+  ath_status (*encode)(const void *data, ath_run *run, const ath_text *word);
+  int32_t (*size)(const void *data);
+  int32_t (*id)(const void *data, const char *token, size_t length); /* −1: none */
+  const char *(*token)(const void *data, int32_t id, size_t *length); /* NULL: none */
+} ath_model_kind;
+
+typedef struct ath_post_processor_kind {
+  ath_kind base;
+  /* Emits special tokens, and calls `sequence` where the text's own tokens belong. */
+  ath_status (*single)(const void *data, ath_run *run, ath_sink sequence, const ath_text *text);
+  int32_t (*largest_id)(const void *data); /* that it may emit; −1: none */
+} ath_post_processor_kind;
+
+/* Tokens on their way back to text: the bytes of each, one after another. */
+typedef struct ath_pieces {
+  ath_buffer bytes;
+  size_t *ends; /* where in `bytes` each piece ends */
+  size_t count, capacity;
+} ath_pieces;
+
+typedef struct ath_decoder_kind {
+  ath_kind base;
+  /* Rewrites the pieces, which are then joined. `out` is empty and takes the result. */
+  ath_status (*apply)(const void *data, const ath_pieces *in, ath_pieces *out);
+} ath_decoder_kind;
+
+ath_status ath_pieces_add(ath_pieces *self, const char *bytes, size_t length) ATH_MUST_CHECK;
+void ath_pieces_free(ath_pieces *self);
+
+/* A part in use; kind is NULL where tokenizer.json says null. */
+typedef struct ath_normalizer { const ath_normalizer_kind *kind; const void *data; } ath_normalizer;
+typedef struct ath_pre_tokenizer {
+  const ath_pre_tokenizer_kind *kind;
+  const void *data;
+} ath_pre_tokenizer;
+typedef struct ath_model { const ath_model_kind *kind; const void *data; } ath_model;
+typedef struct ath_post_processor {
+  const ath_post_processor_kind *kind;
+  const void *data;
+} ath_post_processor;
+typedef struct ath_decoder { const ath_decoder_kind *kind; const void *data; } ath_decoder;
+
+ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out)
+    ATH_MUST_CHECK;
+
+extern const ath_normalizer_kind ath_normalizer_replace, ath_normalizer_sequence;
+extern const ath_pre_tokenizer_kind ath_pre_tokenizer_metaspace;
+extern const ath_model_kind ath_model_unigram;
+extern const ath_post_processor_kind ath_post_processor_template;
+extern const ath_decoder_kind ath_decoder_metaspace;
+
+#endif

@@ -1,0 +1,80 @@
+/* replace.c: the normaliser that replaces each occurrence of a literal string, from left to
+ * right, without overlap.
+ *
+ * {"type": "Replace", "pattern": {"String": "``"}, "content": "\""} */
+#include <string.h>
+
+#include "tokenizers/pipeline.h"
+
+typedef struct replace {
+  const char *pattern, *content;
+  size_t pattern_length, content_length;
+} replace;
+
+static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
+  static const char *const known[] = {"type", "pattern", "content", NULL};
+  ath_json_check_keys(json, known);
+  ath_json pattern = ath_json_member(json, "pattern");
+  ATH_TRY(ath_json_object(&pattern));
+  ath_json regex = ath_json_member(&pattern, "Regex");
+  if (regex.value != NULL)
+    return ath_json_fail(&regex, ATH_UNSUPPORTED,
+                         "regular expressions are not supported yet (supported: String)");
+  ath_json string = ath_json_member(&pattern, "String");
+  ath_json content = ath_json_member(json, "content");
+  replace *self = ath_arena_alloc(arena, sizeof *self);
+  if (self == NULL) return ATH_NO_MEMORY;
+  ATH_TRY(ath_json_string(&string, &self->pattern, &self->pattern_length));
+  ATH_TRY(ath_json_string(&content, &self->content, &self->content_length));
+  if (self->pattern_length == 0)
+    return ath_json_fail(&string, ATH_INVALID, "the pattern is empty");
+  self->pattern = ath_arena_string_n(arena, self->pattern, self->pattern_length);
+  self->content = ath_arena_string_n(arena, self->content, self->content_length);
+  if (self->pattern == NULL || self->content == NULL) return ATH_NO_MEMORY;
+  *data = self;
+  return ATH_OK;
+}
+
+static void write(const void *data, ath_json_writer *out) {
+  const replace *self = data;
+  ath_json_open(out, "pattern", '{');
+  ath_json_put_string(out, "String", self->pattern, self->pattern_length);
+  ath_json_close(out, '}');
+  ath_json_put_string(out, "content", self->content, self->content_length);
+}
+
+/* The buffer that the text does not lie in. */
+static ath_text_buffer *other_buffer(ath_run *run, const ath_text *text) {
+  const ath_text_buffer *first = &run->normal[0];
+  bool inside = first->bytes != NULL && (uintptr_t)text->bytes >= (uintptr_t)first->bytes &&
+                (uintptr_t)text->bytes < (uintptr_t)first->bytes + first->capacity;
+  return &run->normal[inside];
+}
+
+static const char *find(const replace *self, const char *from, const char *end) {
+  return memmem(from, (size_t)(end - from), self->pattern, self->pattern_length);
+}
+
+/* The content takes the place of the match's last character, as the reference has it: "``a"
+ * becomes `"a` whose quote came from the second back-tick. */
+static ath_status apply(const void *data, ath_run *run, ath_text *text) {
+  const replace *self = data;
+  const char *bytes = text->bytes, *end = bytes + text->length;
+  const char *match = find(self, bytes, end);
+  if (match == NULL) return ATH_OK;
+  ath_text_buffer *out = other_buffer(run, text);
+  out->length = 0;
+  size_t from = 0;
+  for (; match != NULL; match = find(self, bytes + from, end)) {
+    size_t at = (size_t)(match - bytes);
+    ATH_TRY(ath_text_append(run, out, text, from, at));
+    from = at + self->pattern_length;
+    ATH_TRY(ath_text_insert(run, out, self->content, self->content_length,
+                            ath_text_origin(text, from - 1)));
+  }
+  ATH_TRY(ath_text_append(run, out, text, from, text->length));
+  *text = ath_text_of(run, out);
+  return ATH_OK;
+}
+
+const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply};

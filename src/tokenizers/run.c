@@ -1,0 +1,182 @@
+/* run.c: the memory of an encode call: texts with origins, tokens, scratch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizers/pipeline.h"
+
+static ath_status no_memory(size_t bytes) {
+  return ath_fail(ATH_NO_MEMORY, "no memory for %zu bytes of a text being encoded", bytes);
+}
+
+/* --- texts --------------------------------------------------------------------------------- */
+
+static ath_status grow_text(ath_run *run, ath_text_buffer *self, size_t needed) {
+  size_t capacity = needed + needed / 2 + ATH_TEXT_SLACK;
+  if (needed + ATH_TEXT_SLACK > self->capacity) {
+    char *bytes = realloc(self->bytes, capacity);
+    if (bytes == NULL) return no_memory(capacity);
+    memset(bytes + self->length, 0, capacity - self->length);
+    self->bytes = bytes;
+    self->capacity = capacity;
+  }
+  if (run->track && needed > self->origin_capacity) {
+    ath_origin *origins = realloc(self->origins, capacity * sizeof *origins);
+    if (origins == NULL) return no_memory(capacity * sizeof *origins);
+    self->origins = origins;
+    self->origin_capacity = capacity;
+  }
+  return ATH_OK;
+}
+
+ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, size_t extra) {
+  size_t needed = self->length + extra;
+  if (needed >= UINT32_MAX / 2)
+    return ath_fail(ATH_INVALID, "a text grows past %u bytes; encode it in parts",
+                    UINT32_MAX / 2);
+  if (needed + ATH_TEXT_SLACK <= self->capacity &&
+      (!run->track || needed <= self->origin_capacity))
+    return ATH_OK;
+  return grow_text(run, self, needed);
+}
+
+ath_origin ath_text_origin(const ath_text *self, size_t at) {
+  assert(at < self->length);
+  if (self->origins != NULL) return self->origins[at];
+  size_t start = at;
+  while ((self->bytes[start] & 0xC0) == 0x80) start--;
+  return (ath_origin){self->start + (uint32_t)start,
+                      self->start + (uint32_t)(start + ath_character_length(self->bytes[start]))};
+}
+
+static void copy_origins(ath_origin *out, const ath_text *text, size_t from, size_t to) {
+  if (text->origins != NULL) {
+    memcpy(out, text->origins + from, (to - from) * sizeof *out);
+    return;
+  }
+  while (from < to) {
+    ath_origin origin = ath_text_origin(text, from);
+    for (size_t end = from + (origin.end - origin.start); from < end; from++) *out++ = origin;
+  }
+}
+
+ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *text, size_t from,
+                           size_t to) {
+  assert(from <= to && to <= text->length);
+  ATH_TRY(ath_text_reserve(run, self, to - from));
+  if (run->track) copy_origins(self->origins + self->length, text, from, to);
+  memcpy(self->bytes + self->length, text->bytes + from, to - from);
+  self->length += to - from;
+  return ATH_OK;
+}
+
+ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *bytes, size_t count,
+                           ath_origin origin) {
+  ATH_TRY(ath_text_reserve(run, self, count));
+  if (run->track)
+    for (size_t i = 0; i < count; i++) self->origins[self->length + i] = origin;
+  memcpy(self->bytes + self->length, bytes, count);
+  self->length += count;
+  return ATH_OK;
+}
+
+ath_text ath_text_of(const ath_run *run, const ath_text_buffer *self) {
+  ath_text text = {.bytes = self->bytes, .length = self->length};
+  if (run->track && self->length > 0) {
+    text.origins = self->origins;
+    text.start = self->origins[0].start;
+  }
+  return text;
+}
+
+ath_text ath_text_slice(const ath_text *self, size_t from, size_t to) {
+  assert(from <= to && to <= self->length);
+  ath_text slice = {.bytes = self->bytes + from, .length = to - from};
+  if (self->origins == NULL) {
+    slice.start = self->start + (uint32_t)from;
+  } else if (from < to) {
+    slice.origins = self->origins + from;
+    slice.start = slice.origins[0].start;
+  }
+  return slice;
+}
+
+void ath_text_free(ath_text_buffer *self) {
+  free(self->bytes);
+  free(self->origins);
+  *self = (ath_text_buffer){0};
+}
+
+/* --- tokens -------------------------------------------------------------------------------- */
+
+static bool resize(void **memory, size_t bytes) {
+  void *moved = realloc(*memory, bytes);
+  if (moved != NULL) *memory = moved;
+  return moved != NULL;
+}
+
+ath_status ath_run_reserve(ath_run *run, size_t extra) {
+  ath_encoding *out = run->out;
+  if (extra <= out->capacity - out->length) return ATH_OK;
+  size_t capacity = (out->length + extra) * 2;
+  if (!resize((void **)&out->ids, capacity * sizeof *out->ids) ||
+      !resize((void **)&out->starts, capacity * sizeof *out->starts) ||
+      !resize((void **)&out->ends, capacity * sizeof *out->ends))
+    return no_memory(capacity * sizeof *out->ids);
+  out->capacity = capacity;
+  return ATH_OK;
+}
+
+ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) {
+  assert(run->out->length > 0);
+  if (!run->tokens) return ATH_OK;
+  if (run->surface_count == run->surface_capacity) {
+    size_t capacity = run->surface_capacity * 2 + 16;
+    if (!resize((void **)&run->surfaces, capacity * sizeof *run->surfaces))
+      return no_memory(capacity * sizeof *run->surfaces);
+    run->surface_capacity = capacity;
+  }
+  run->surfaces[run->surface_count++] =
+      (ath_surface){run->out->length - 1, run->surface_text.length, length};
+  return ath_buffer_append(&run->surface_text, bytes, length);
+}
+
+void *ath_run_scratch(ath_run *run, int which, size_t size) {
+  assert(which >= 0 && which < ATH_SCRATCH_COUNT);
+  if (size <= run->scratch_size[which]) return run->scratch[which];
+  free(run->scratch[which]);
+  run->scratch_size[which] = 0;
+  run->scratch[which] = calloc(1, size);
+  if (run->scratch[which] == NULL) no_memory(size);
+  else run->scratch_size[which] = size;
+  return run->scratch[which];
+}
+
+void ath_run_free(ath_run *run) {
+  for (int i = 0; i < 2; i++) ath_text_free(&run->normal[i]);
+  ath_text_free(&run->word);
+  for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free(run->scratch[i]);
+  free(run->surfaces);
+  ath_buffer_free(&run->surface_text);
+  *run = (ath_run){0};
+}
+
+/* --- pieces on the way back ----------------------------------------------------------------- */
+
+ath_status ath_pieces_add(ath_pieces *self, const char *bytes, size_t length) {
+  if (self->count == self->capacity) {
+    size_t capacity = self->capacity * 2 + 64;
+    if (!resize((void **)&self->ends, capacity * sizeof *self->ends))
+      return no_memory(capacity * sizeof *self->ends);
+    self->capacity = capacity;
+  }
+  ATH_TRY(ath_buffer_append(&self->bytes, bytes, length));
+  self->ends[self->count++] = self->bytes.length;
+  return ATH_OK;
+}
+
+void ath_pieces_free(ath_pieces *self) {
+  ath_buffer_free(&self->bytes);
+  free(self->ends);
+  self->ends = NULL;
+  self->count = self->capacity = 0;
+}

@@ -1,0 +1,43 @@
+/* tokenizer.h: what a tokenizer is made of, for the files that make, write and use it. */
+#ifndef ATHANOR_TOKENIZERS_TOKENIZER_H
+#define ATHANOR_TOKENIZERS_TOKENIZER_H
+
+#include "tokenizers/added_tokens.h"
+#include "tokenizers/pipeline.h"
+
+enum { ATH_HASH_DIGITS = 64 };
+
+struct ath_tokenizer {
+  ath_arena *arena; /* holds all parts and their data */
+  uint64_t serial;  /* no other tokenizer of this process has it */
+  ath_normalizer normalizer;
+  ath_pre_tokenizer pre_tokenizer;
+  ath_model model; /* the only part that is always there */
+  ath_post_processor post_processor;
+  ath_decoder decoder;
+  ath_added_tokens added;
+  int32_t size;
+  int32_t roles[ATH_TOKEN_ROLE_COUNT];
+  char hash[ATH_HASH_DIGITS + 1];
+};
+
+/* An empty tokenizer; ath_tokenizer_finish makes it whole once its parts are set: size, roles by
+ * the usual spellings, hash. */
+ath_status ath_tokenizer_create(ath_tokenizer **out) ATH_MUST_CHECK;
+ath_status ath_tokenizer_finish(ath_tokenizer *self) ATH_MUST_CHECK;
+
+/* Reads all parts from the root of a tokenizer.json (load.c); not the model if there is one. */
+ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) ATH_MUST_CHECK;
+
+/* Appends the bytes of tokenizer.json (write.c). */
+ath_status ath_tokenizer_write(const ath_tokenizer *self, ath_buffer *out) ATH_MUST_CHECK;
+
+/* Takes the roles' names from tokenizer_config.json and special_tokens_map.json in a folder, as
+ * far as they are there (roles.c). */
+ath_status ath_tokenizer_read_roles(ath_tokenizer *self, const char *folder) ATH_MUST_CHECK;
+/* The key that names a role in those files: "cls_token". */
+const char *ath_token_role_key(ath_token_role role);
+/* Sets the roles that no file has named, by the usual spellings. */
+void ath_tokenizer_guess_roles(ath_tokenizer *self);
+
+#endif

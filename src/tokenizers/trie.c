@@ -1,0 +1,165 @@
+/* trie.c: building a double array (Aoe 1989) from sorted keys, depth first. */
+#include "tokenizers/trie.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  BLOCK = 256,
+  NODES_MAX = 1 << 28,
+  TRIES = 256, /* free places tried for a node's children before a new block is begun */
+};
+#define NONE UINT32_MAX
+
+/* Free places form a ring through place 0, which is the root and never free. */
+typedef struct builder {
+  ath_trie_node *nodes;
+  uint32_t *next, *previous;
+  size_t size;
+} builder;
+
+typedef struct task { /* the keys [low, high) share their first `depth` bytes, which lead to `node` */
+  size_t low, high, depth;
+  uint32_t node;
+} task;
+
+typedef struct task_stack {
+  task *items;
+  size_t count, capacity;
+} task_stack;
+
+static int compare(const void *a, const void *b) {
+  const ath_trie_key *x = a, *y = b;
+  size_t shorter = x->length < y->length ? x->length : y->length;
+  int order = memcmp(x->bytes, y->bytes, shorter);
+  if (order != 0) return order;
+  return (x->length > y->length) - (x->length < y->length);
+}
+
+static ath_status no_memory(void) { return ath_fail(ATH_NO_MEMORY, "no memory for the trie"); }
+
+static bool resize(void **memory, size_t bytes) {
+  void *moved = realloc(*memory, bytes);
+  if (moved != NULL) *memory = moved;
+  return moved != NULL;
+}
+
+static ath_status add_block(builder *self) {
+  size_t size = self->size + BLOCK;
+  if (size > NODES_MAX) return ath_fail(ATH_INVALID, "the vocabulary is too large for a trie");
+  if ((self->size & (self->size - 1)) == 0) { /* grows at powers of two, to twice that */
+    size_t room = self->size == 0 ? BLOCK : self->size * 2;
+    if (!resize((void **)&self->nodes, room * sizeof *self->nodes) ||
+        !resize((void **)&self->next, room * sizeof *self->next) ||
+        !resize((void **)&self->previous, room * sizeof *self->previous))
+      return no_memory();
+  }
+  if (self->size == 0) self->next[0] = self->previous[0] = 0;
+  for (uint32_t i = (uint32_t)self->size; i < size; i++) {
+    self->nodes[i] = (ath_trie_node){.parent = NONE, .value = -1};
+    if (i == 0) continue;
+    self->previous[i] = self->previous[0];
+    self->next[i] = 0;
+    self->next[self->previous[0]] = i;
+    self->previous[0] = i;
+  }
+  self->size = size;
+  return ATH_OK;
+}
+
+static bool is_free(const builder *self, uint32_t place) {
+  return place != 0 && self->nodes[place].parent == NONE;
+}
+
+static bool fits(const builder *self, uint32_t base, const uint8_t *labels, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!is_free(self, base ^ labels[i])) return false;
+  return true;
+}
+
+/* Finds a base where every label's place is free. */
+static ath_status find_base(builder *self, const uint8_t *labels, size_t count, uint32_t *base) {
+  assert(count > 0);
+  uint32_t place = self->next[0];
+  for (int tries = 0; place != 0 && tries < TRIES; tries++, place = self->next[place]) {
+    *base = place ^ labels[0];
+    if (fits(self, *base, labels, count)) return ATH_OK;
+  }
+  *base = (uint32_t)self->size;
+  return add_block(self);
+}
+
+static void take(builder *self, uint32_t place, uint32_t parent) {
+  assert(is_free(self, place));
+  self->next[self->previous[place]] = self->next[place];
+  self->previous[self->next[place]] = self->previous[place];
+  self->nodes[place].parent = parent;
+}
+
+static ath_status push(task_stack *self, task item) {
+  if (self->count == self->capacity) {
+    size_t capacity = self->capacity == 0 ? 256 : self->capacity * 2;
+    if (!resize((void **)&self->items, capacity * sizeof *self->items)) return no_memory();
+    self->capacity = capacity;
+  }
+  self->items[self->count++] = item;
+  return ATH_OK;
+}
+
+/* Places the children of one node, and leaves each as a task. */
+static ath_status expand(builder *self, const ath_trie_key *keys, task t, task_stack *stack) {
+  if (keys[t.low].length == t.depth) { /* sorted: the key that ends here comes first */
+    assert(t.low + 1 == t.high || keys[t.low + 1].length > t.depth);
+    self->nodes[t.node].value = keys[t.low].value;
+    t.low++;
+  }
+  if (t.low == t.high) return ATH_OK;
+  uint8_t labels[BLOCK];
+  size_t begins[BLOCK + 1], count = 0;
+  for (size_t i = t.low; i < t.high; i++) {
+    uint8_t label = (uint8_t)keys[i].bytes[t.depth];
+    if (count > 0 && labels[count - 1] == label) continue;
+    labels[count] = label;
+    begins[count++] = i;
+  }
+  begins[count] = t.high;
+  uint32_t base;
+  ATH_TRY(find_base(self, labels, count, &base));
+  self->nodes[t.node].base = base;
+  for (size_t i = 0; i < count; i++) {
+    take(self, base ^ labels[i], t.node);
+    ATH_TRY(push(stack, (task){begins[i], begins[i + 1], t.depth + 1, base ^ labels[i]}));
+  }
+  return ATH_OK;
+}
+
+static ath_status build(builder *self, const ath_trie_key *keys, size_t count,
+                        task_stack *stack) {
+  ATH_TRY(add_block(self));
+  if (count == 0) return ATH_OK;
+  ATH_TRY(push(stack, (task){0, count, 0, 0}));
+  while (stack->count > 0) ATH_TRY(expand(self, keys, stack->items[--stack->count], stack));
+  return ATH_OK;
+}
+
+void ath_trie_sort(ath_trie_key *keys, size_t count) {
+  if (count > 0) qsort(keys, count, sizeof *keys, compare);
+}
+
+ath_status ath_trie_build(const ath_trie_key *keys, size_t count, ath_arena *arena,
+                          ath_trie *out) {
+  builder self = {0};
+  task_stack stack = {0};
+  ath_status status = build(&self, keys, count, &stack);
+  if (status == ATH_OK) {
+    void *nodes = ath_arena_alloc(arena, self.size * sizeof *self.nodes);
+    if (nodes == NULL) status = ATH_NO_MEMORY;
+    else *out = (ath_trie){memcpy(nodes, self.nodes, self.size * sizeof *self.nodes), self.size};
+  }
+  free(self.nodes);
+  free(self.next);
+  free(self.previous);
+  free(stack.items);
+  return status;
+}

@@ -1,0 +1,310 @@
+/* unigram.c: the Unigram model (Kudo 2018): of all ways to cut a word into pieces of the
+ * vocabulary, the one with the greatest sum of log probabilities.
+ *
+ * {"type": "Unigram", "unk_id": 2, "vocab": [["▁the", -3.1], …], "byte_fallback": false}
+ *
+ * Sums are taken in double precision from left to right and a place's best path is replaced only
+ * by a strictly better one, so ties fall as in the reference library. */
+#include "tokenizers/unigram.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizers/word_cache.h"
+
+enum { VOCAB_MAX = 1 << 24 };
+static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */
+
+/* --- making one ---------------------------------------------------------------------------- */
+
+static ath_status out_of_memory(void) {
+  return ath_fail(ATH_NO_MEMORY, "no memory for the vocabulary");
+}
+
+ath_status ath_unigram_create(ath_arena *arena, size_t count, ath_unigram **out) {
+  ath_unigram *self = ath_arena_alloc(arena, sizeof *self);
+  if (self == NULL) return ATH_NO_MEMORY;
+  self->arena = arena;
+  self->capacity = count;
+  self->unknown = -1;
+  self->pieces = ath_arena_alloc(arena, count * sizeof *self->pieces);
+  self->scores = ath_arena_alloc(arena, count * sizeof *self->scores);
+  if (self->pieces == NULL || self->scores == NULL) return ATH_NO_MEMORY;
+  *out = self;
+  return ATH_OK;
+}
+
+/* `bytes` must live as long as the model. */
+void ath_unigram_add(ath_unigram *self, const char *bytes, size_t length, double score) {
+  assert((size_t)self->count < self->capacity && isfinite(score));
+  self->pieces[self->count] = (ath_unigram_entry){bytes, (uint32_t)length};
+  self->scores[self->count++] = score;
+}
+
+/* The number of the first piece that is there twice, or −1. `keys` are sorted. */
+static int32_t find_double(const ath_trie_key *keys, size_t count) {
+  for (size_t i = 1; i < count; i++)
+    if (keys[i].length == keys[i - 1].length &&
+        memcmp(keys[i].bytes, keys[i - 1].bytes, keys[i].length) == 0)
+      return keys[i].value > keys[i - 1].value ? keys[i].value : keys[i - 1].value;
+  return -1;
+}
+
+ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
+  *doubled = -1;
+  size_t count = (size_t)self->count, keyed = 0;
+  ath_trie_key *keys = malloc((count + 1) * sizeof *keys);
+  if (keys == NULL) return out_of_memory();
+  self->least = INFINITY;
+  for (size_t i = 0; i < count; i++) {
+    if (self->scores[i] < self->least) self->least = self->scores[i];
+    if (self->pieces[i].length > 0) /* an empty piece never matches */
+      keys[keyed++] = (ath_trie_key){self->pieces[i].bytes, self->pieces[i].length, (int32_t)i};
+  }
+  ath_trie_sort(keys, keyed);
+  *doubled = find_double(keys, keyed);
+  ath_status status = ATH_OK;
+  if (*doubled < 0) status = ath_trie_build(keys, keyed, self->arena, &self->trie);
+  free(keys);
+  return status;
+}
+
+/* --- tokenizer.json ------------------------------------------------------------------------ */
+
+static ath_status read_entry(const ath_json *json, ath_unigram *self) {
+  size_t count;
+  ATH_TRY(ath_json_array(json, &count));
+  if (count != 2)
+    return ath_json_fail(json, ATH_INVALID, "expected [piece, score], found %zu values", count);
+  ath_json piece = ath_json_item(json, 0), number = ath_json_item(json, 1);
+  const char *bytes;
+  size_t length;
+  double score;
+  ATH_TRY(ath_json_string(&piece, &bytes, &length));
+  ATH_TRY(ath_json_number(&number, &score));
+  if (length > UINT32_MAX) return ath_json_fail(&piece, ATH_INVALID, "the piece is too long");
+  ath_unigram_add(self, bytes, length, score);
+  return ATH_OK;
+}
+
+/* The pieces point into the JSON tree while they are read; this moves them into the arena. */
+static ath_status keep_bytes(ath_unigram *self) {
+  size_t total = 0;
+  for (int32_t i = 0; i < self->count; i++) total += self->pieces[i].length + 1;
+  char *bytes = ath_arena_alloc(self->arena, total);
+  if (bytes == NULL) return ATH_NO_MEMORY;
+  for (int32_t i = 0; i < self->count; i++) {
+    memcpy(bytes, self->pieces[i].bytes, self->pieces[i].length + 1);
+    self->pieces[i].bytes = bytes;
+    bytes += self->pieces[i].length + 1;
+  }
+  return ATH_OK;
+}
+
+static ath_status read_unknown(const ath_json *json, ath_unigram *self) {
+  ath_json member = ath_json_member(json, "unk_id");
+  if (ath_json_absent(&member)) return ATH_OK;
+  int64_t id;
+  ATH_TRY(ath_json_integer(&member, 0, INT32_MAX, &id));
+  if (id >= self->count)
+    return ath_json_fail(&member, ATH_INVALID, "%lld is not in the vocabulary of %d pieces",
+                         (long long)id, self->count);
+  self->unknown = (int32_t)id;
+  return ATH_OK;
+}
+
+static ath_status refuse_byte_fallback(const ath_json *json) {
+  ath_json member = ath_json_member(json, "byte_fallback");
+  bool on = false;
+  ATH_TRY(ath_json_flag(&member, &on));
+  if (on) return ath_json_fail(&member, ATH_UNSUPPORTED, "true is not supported yet");
+  return ATH_OK;
+}
+
+static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
+  static const char *const known[] = {"type", "unk_id", "vocab", "byte_fallback", NULL};
+  ath_json_check_keys(json, known);
+  ATH_TRY(refuse_byte_fallback(json));
+  ath_json vocab = ath_json_member(json, "vocab");
+  size_t count;
+  ATH_TRY(ath_json_array(&vocab, &count));
+  if (count > VOCAB_MAX)
+    return ath_json_fail(&vocab, ATH_INVALID, "%zu pieces; at most %d are supported", count,
+                         VOCAB_MAX);
+  ath_unigram *self;
+  ATH_TRY(ath_unigram_create(arena, count, &self));
+  for (size_t i = 0; i < count; i++) {
+    ath_json entry = ath_json_item(&vocab, i);
+    ATH_TRY(read_entry(&entry, self));
+  }
+  ATH_TRY(read_unknown(json, self));
+  ATH_TRY(keep_bytes(self));
+  int32_t doubled;
+  ATH_TRY(ath_unigram_finish(self, &doubled));
+  if (doubled >= 0) {
+    ath_json entry = ath_json_item(&vocab, (size_t)doubled);
+    return ath_json_fail(&entry, ATH_INVALID, "the piece \"%.100s\" is there twice",
+                         self->pieces[doubled].bytes);
+  }
+  *data = self;
+  return ATH_OK;
+}
+
+static void write(const void *data, ath_json_writer *out) {
+  const ath_unigram *self = data;
+  if (self->unknown < 0) ath_json_put_null(out, "unk_id");
+  else ath_json_put_integer(out, "unk_id", self->unknown);
+  ath_json_open(out, "vocab", '[');
+  for (int32_t i = 0; i < self->count; i++) {
+    ath_json_open(out, NULL, '[');
+    ath_json_put_string(out, NULL, self->pieces[i].bytes, self->pieces[i].length);
+    ath_json_put_number(out, NULL, self->scores[i]);
+    ath_json_close(out, ']');
+  }
+  ath_json_close(out, ']');
+  ath_json_put_flag(out, "byte_fallback", false);
+}
+
+/* --- the vocabulary ------------------------------------------------------------------------ */
+
+static int32_t size(const void *data) { return ((const ath_unigram *)data)->count; }
+
+static int32_t find_id(const void *data, const char *token, size_t length) {
+  const ath_unigram *self = data;
+  uint32_t node = 0;
+  for (size_t i = 0; i < length; i++)
+    if (!ath_trie_step(&self->trie, &node, (uint8_t)token[i])) return -1;
+  return self->trie.nodes[node].value;
+}
+
+static const char *find_token(const void *data, int32_t id, size_t *length) {
+  const ath_unigram *self = data;
+  if (id < 0 || id >= self->count) return NULL;
+  *length = self->pieces[id].length;
+  return self->pieces[id].bytes;
+}
+
+/* --- the best path ------------------------------------------------------------------------- */
+
+#define UNREACHED UINT32_MAX
+typedef struct place { /* a byte offset inside the word */
+  double score;   /* of the best path that ends here */
+  uint32_t start; /* where that path's last piece begins */
+  int32_t id;     /* … and which it is */
+} place;
+
+static void reach(place *target, double score, uint32_t start, int32_t id) {
+  if (target->start != UNREACHED && !(score > target->score)) return;
+  *target = (place){score, start, id};
+}
+
+/* Enters every piece that begins at `start` into the places where they end. */
+static void extend(const ath_unigram *self, const ath_text *word, uint32_t start, place *places,
+                   bool *has_single) {
+  const ath_trie_node *nodes = self->trie.nodes;
+  const uint8_t *bytes = (const uint8_t *)word->bytes;
+  size_t single = start + ath_character_length(word->bytes[start]);
+  double before = places[start].score;
+  uint32_t node = 0;
+  *has_single = false;
+  for (size_t end = start; end < word->length;) {
+    uint32_t child = nodes[node].base ^ bytes[end++];
+    if (nodes[child].parent != node) break;
+    node = child;
+    int32_t id = nodes[node].value;
+    if (id < 0) continue;
+    reach(&places[end], self->scores[id] + before, start, id);
+    if (end == single) *has_single = true;
+  }
+}
+
+static ath_status no_unknown(const ath_text *word, size_t at) {
+  size_t length = ath_character_length(word->bytes[at]);
+  return ath_fail(ATH_INVALID, "\"%.*s\" is in no piece of the vocabulary, and the model has no "
+                  "unknown token (model.unk_id is null)", (int)length, word->bytes + at);
+}
+
+static ath_status search(const ath_unigram *self, const ath_text *word, place *places) {
+  for (size_t i = 0; i <= word->length; i++) places[i].start = UNREACHED;
+  places[0] = (place){0, 0, -1};
+  double unknown_score = self->least - UNKNOWN_PENALTY;
+  for (uint32_t start = 0; start < word->length;) {
+    uint32_t next = start + (uint32_t)ath_character_length(word->bytes[start]);
+    bool has_single;
+    extend(self, word, start, places, &has_single);
+    if (!has_single) {
+      if (self->unknown < 0 && places[next].start == UNREACHED) return no_unknown(word, start);
+      if (self->unknown >= 0)
+        reach(&places[next], unknown_score + places[start].score, start, self->unknown);
+    }
+    start = next;
+  }
+  return ATH_OK;
+}
+
+/* Walks the best path back from the word's end; pieces come out last first. Neighbouring unknown
+ * pieces become one, which is looked up again as the reference does. */
+static size_t trace(const ath_unigram *self, const ath_text *word, const place *places,
+                    ath_word_piece *pieces) {
+  size_t count = 0, end = word->length;
+  while (end > 0) {
+    size_t start = places[end].start;
+    int32_t id = places[end].id;
+    if (id == self->unknown && places[start].id == id && start > 0) {
+      while (start > 0 && places[start].id == id) start = places[start].start;
+      int32_t whole = find_id(self, word->bytes + start, end - start);
+      if (whole >= 0) id = whole;
+    }
+    pieces[count++] = (ath_word_piece){id, (uint32_t)end};
+    assert(start < end);
+    end = start;
+  }
+  return count;
+}
+
+static ath_status emit(const ath_unigram *self, ath_run *run, const ath_text *word,
+                       const ath_word_piece *pieces, size_t count) {
+  ATH_TRY(ath_run_reserve(run, count));
+  uint32_t from = 0;
+  for (size_t i = 0; i < count; i++) {
+    ath_run_emit(run, pieces[i].id, word, from, pieces[i].end);
+    if (pieces[i].id == self->unknown)
+      ATH_TRY(ath_run_surface(run, word->bytes + from, pieces[i].end - from));
+    from = pieces[i].end;
+  }
+  return ATH_OK;
+}
+
+static void reverse(ath_word_piece *pieces, size_t count) {
+  for (size_t i = 0; i < count / 2; i++) {
+    ath_word_piece piece = pieces[i];
+    pieces[i] = pieces[count - 1 - i];
+    pieces[count - 1 - i] = piece;
+  }
+}
+
+static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
+  const ath_unigram *self = data;
+  ath_word_cache *cache = ath_word_cache_of(run);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  ath_word_key key;
+  bool cached = ath_word_key_make(word, &key);
+  if (cached) {
+    const ath_word_piece *pieces;
+    size_t count = ath_word_cache_find(cache, &key, &pieces);
+    if (count > 0) return emit(self, run, word, pieces, count);
+  }
+  place *places = ath_run_scratch(run, ATH_SCRATCH_LATTICE, (word->length + 1) * sizeof *places);
+  ath_word_piece *pieces =
+      ath_run_scratch(run, ATH_SCRATCH_PIECES, (word->length + 1) * sizeof *pieces);
+  if (places == NULL || pieces == NULL) return ATH_NO_MEMORY;
+  ATH_TRY(search(self, word, places));
+  size_t count = trace(self, word, places, pieces);
+  reverse(pieces, count);
+  if (cached) ath_word_cache_put(cache, &key, pieces, count);
+  return emit(self, run, word, pieces, count);
+}
+
+const ath_model_kind ath_model_unigram = {
+    {"Unigram", read, write}, encode, size, find_id, find_token};
