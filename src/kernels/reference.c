@@ -49,7 +49,7 @@ static double activate(double x, int kind, double *slope) {
     }
     case ATH_KERNEL_RELU:
       *slope = x > 0;
-      return x > 0 ? x : 0;
+      return x < 0 ? 0 : x;
     case ATH_KERNEL_SILU: {
       double s = 1 / (1 + exp(-x));
       *slope = s + x * s * (1 - s);

@@ -23,4 +23,7 @@
 
 ATH_KERNEL_LIST(ATH_KERNEL_DECLARE, reference)
 
+/* The most threads that a kernel with scratch per thread uses: a constant of the machine. */
+int ath_thread_limit(void);
+
 #endif

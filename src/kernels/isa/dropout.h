@@ -1,0 +1,14 @@
+/* dropout.h: dropout's hash in a form that `omp simd` loops take. */
+#ifndef ATHANOR_KERNELS_DROPOUT_H
+#define ATHANOR_KERNELS_DROPOUT_H
+
+#include "base/random.h"
+#include "kernels/isa/isa.h"
+
+/* What dropout multiplies the element by: 0 or the scale; with threshold 0 always the scale,
+ * which is then expected to be 1. */
+INLINE float kept(uint32_t index, ath_dropout_key2 dropout) {
+  return ath_dropout_hash(index, dropout.key) >= dropout.threshold ? dropout.scale : 0;
+}
+
+#endif
