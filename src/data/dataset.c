@@ -59,13 +59,15 @@ static ath_status find_shards(ath_dataset *self) {
   return ATH_OK;
 }
 
-static ath_status fail_without_shards(const ath_dataset *self) {
+/* A folder without a manifest holds another tool's shards, or those of an unfinished run. */
+static ath_status check_foreign(const ath_dataset *self) {
   char unfinished[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(unfinished, self->folder, "../" ATH_PROGRESS_NAME));
   if (ath_path_exists(unfinished))
     return ath_fail(ATH_INVALID,
                     "%s: this dataset is not finished; run \"athanor data prepare\" again, it "
                     "will continue", self->folder);
+  if (self->count > 0) return ATH_OK;
   return ath_fail(ATH_NOT_FOUND, "%s: no *.tfrecord files in this folder", self->folder);
 }
 
@@ -159,8 +161,9 @@ static ath_status open_folder(ath_dataset *self) {
   ath_status found = ath_manifest_read(self->folder, &self->manifest);
   self->has_manifest = found == ATH_OK;
   if (found != ATH_OK && found != ATH_NOT_FOUND) return found;
-  if (self->count == 0 && !self->has_manifest) return fail_without_shards(self);
-  if (self->has_manifest) {
+  if (!self->has_manifest) {
+    ATH_TRY(check_foreign(self));
+  } else {
     ATH_TRY(check_names(self));
     ATH_TRY(check_sizes(self));
   }

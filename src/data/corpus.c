@@ -1,0 +1,104 @@
+/* corpus.c: text files as blocks of numbered lines. */
+#include "data/corpus.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+ath_status ath_block_create(ath_block *out) {
+  *out = (ath_block){.text = ath_buffer_make(ATH_BLOCK_BYTES + (size_t)ATH_LINE_MAX)};
+  out->lines = malloc(ATH_BLOCK_LINES * sizeof *out->lines);
+  return out->lines != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory to read text");
+}
+
+void ath_block_free(ath_block *self) {
+  ath_buffer_free(&self->text);
+  free(self->lines);
+  self->lines = NULL;
+}
+
+static ath_status open_file(ath_corpus *self) {
+  ATH_TRY(ath_lines_open(self->inputs[self->next.file], &self->lines));
+  if (self->next.byte == 0) return ATH_OK;
+  return ath_lines_seek(self->lines, self->next.byte, self->next.line);
+}
+
+ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_place *from,
+                           ath_corpus *out) {
+  assert(from->file <= count);
+  *out = (ath_corpus){.inputs = inputs, .count = count, .next = *from};
+  out->next.token = 0;
+  return ATH_OK;
+}
+
+void ath_corpus_close(ath_corpus *self) {
+  ath_lines_close(self->lines);
+  self->lines = NULL;
+}
+
+/* The next line of whichever file has one; its bytes are NULL when all are read. */
+static ath_status next_line(ath_corpus *self, ath_line *line, ath_place *place) {
+  while (self->next.file < self->count) {
+    if (self->lines == NULL) ATH_TRY(open_file(self));
+    ATH_TRY(ath_lines_next(self->lines, line));
+    if (line->bytes != NULL) {
+      *place = self->next;
+      place->byte = line->at;
+      self->next.byte = line->next;
+      self->next.line = line->number + 1;
+      self->next.global++;
+      return ATH_OK;
+    }
+    ath_corpus_close(self);
+    self->next.file++;
+    self->next.byte = 0;
+    self->next.line = 1;
+  }
+  line->bytes = NULL;
+  return ATH_OK;
+}
+
+ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void *context,
+                           ath_block *out) {
+  out->inputs = self->inputs;
+  out->count = 0;
+  out->ended = false;
+  ath_buffer_clear(&out->text);
+  while (out->count < ATH_BLOCK_LINES && out->text.length < ATH_BLOCK_BYTES) {
+    ath_line line;
+    ath_block_line *entry = &out->lines[out->count];
+    ATH_TRY(next_line(self, &line, &entry->place));
+    out->ended = line.bytes == NULL;
+    if (out->ended) break;
+    entry->split = choose(context, &entry->place, line.bytes, line.length);
+    if (entry->split < 0) continue;
+    entry->offset = out->text.length;
+    entry->length = line.length;
+    ATH_TRY(ath_buffer_append(&out->text, line.bytes, line.length));
+    out->count++;
+  }
+  return ATH_OK;
+}
+
+/* Bytes of the white-space character (Unicode's White_Space) at the start of `s`; 0 if another
+ * character is there. */
+static size_t white_space(const uint8_t *s, size_t left) {
+  if (s[0] == ' ' || (s[0] >= '\t' && s[0] <= '\r')) return 1;
+  if (left >= 2 && s[0] == 0xC2 && (s[1] == 0x85 || s[1] == 0xA0)) return 2; /* U+0085, U+00A0 */
+  if (left < 3) return 0;
+  uint32_t c = (uint32_t)(s[0] & 0x0F) << 12 | (uint32_t)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
+  if ((s[0] & 0xF0) != 0xE0) return 0;
+  bool white = c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+               c == 0x202F || c == 0x205F || c == 0x3000;
+  return white ? 3 : 0;
+}
+
+bool ath_text_is_blank(const char *text, size_t length) {
+  size_t at = 0;
+  while (at < length) {
+    size_t step = white_space((const uint8_t *)text + at, length - at);
+    if (step == 0) return false;
+    at += step;
+  }
+  return true;
+}

@@ -1,0 +1,254 @@
+/* output.c: recognising, continuing and clearing the folder of a dataset. */
+#include "data/output.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/index.h"
+
+#define FORMAT "athanor-progress"
+enum { VERSION = 1 };
+
+static const char *const SPLIT_NAMES[ATH_SPLITS_MAX] = {"train", "validation"};
+
+/* --- recipes ------------------------------------------------------------------------------- */
+
+static json_t *special_ids(const ath_tokenizer *tokenizer) {
+  return json_pack("{s:i, s:i, s:i, s:i, s:i}",
+                   "cls", ath_tokenizer_special(tokenizer, ATH_TOKEN_CLS),
+                   "sep", ath_tokenizer_special(tokenizer, ATH_TOKEN_SEP),
+                   "unk", ath_tokenizer_special(tokenizer, ATH_TOKEN_UNK),
+                   "pad", ath_tokenizer_special(tokenizer, ATH_TOKEN_PAD),
+                   "mask", ath_tokenizer_special(tokenizer, ATH_TOKEN_MASK));
+}
+
+static ath_status describe_inputs(const ath_prepare_options *options, json_t *array) {
+  for (size_t i = 0; i < options->input_count; i++) {
+    uint64_t size;
+    ATH_TRY(ath_file_size(options->inputs[i], &size));
+    json_t *item = json_pack("{s:s, s:I}", "name", options->inputs[i], "bytes", (json_int_t)size);
+    if (json_array_append_new(array, item) != 0)
+      return ath_fail(ATH_INVALID, "%s: its name is not UTF-8, or memory ran out",
+                      options->inputs[i]);
+  }
+  return ATH_OK;
+}
+
+ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
+                             json_t **out) {
+  json_t *inputs = json_array();
+  if (inputs == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a manifest");
+  ath_status status = describe_inputs(options, inputs);
+  if (status != ATH_OK) {
+    json_decref(inputs);
+    return status;
+  }
+  *out = json_pack(
+      "{s:s, s:i, s:o, s:i, s:f, s:I, s:I, s:b, s:I, s:o}",
+      "tokenizer_hash", ath_tokenizer_hash(tokenizer), "vocab_size",
+      (int)ath_tokenizer_size(tokenizer), "special_ids", special_ids(tokenizer), "max_length",
+      options->max_length, "validation_split_percentage", options->validation_split_percentage,
+      "shard_records", (json_int_t)options->shard_records, "shard_bytes",
+      (json_int_t)options->shard_bytes, "keep_blank_lines", (int)options->keep_blank_lines,
+      "seed", (json_int_t)options->seed, "inputs", inputs);
+  return *out != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a manifest");
+}
+
+ath_status ath_inputs_modified(const ath_prepare_options *options, json_t **out) {
+  *out = json_array();
+  for (size_t i = 0; i < options->input_count; i++) {
+    struct stat info;
+    if (stat(options->inputs[i], &info) != 0) {
+      json_decref(*out);
+      return ath_fail_errno(errno, "%s", options->inputs[i]);
+    }
+    json_int_t when = (json_int_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    json_array_append_new(*out, json_integer(when));
+  }
+  if (json_array_size(*out) == options->input_count) return ATH_OK;
+  json_decref(*out);
+  return ath_fail(ATH_NO_MEMORY, "no memory for the journal");
+}
+
+/* --- the journal --------------------------------------------------------------------------- */
+
+static json_t *split_to_json(const ath_split *split) {
+  const ath_place *p = &split->place;
+  return json_pack("{s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "name", split->name, "place", "file",
+                   (json_int_t)p->file, "byte", (json_int_t)p->byte, "line", (json_int_t)p->line,
+                   "global", (json_int_t)p->global, "token", (json_int_t)p->token, "shards",
+                   ath_shard_list_to_json(&split->shards));
+}
+
+ath_status ath_output_note(const char *folder, const json_t *recipe, const json_t *modified,
+                           const ath_split *splits, size_t count) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
+  json_t *list = json_array();
+  for (size_t i = 0; list != NULL && i < count; i++)
+    json_array_append_new(list, split_to_json(&splits[i]));
+  if (json_array_size(list) != count) {
+    json_decref(list);
+    return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
+  }
+  json_t *root = json_pack("{s:s, s:i, s:O, s:O, s:o}", "format", FORMAT, "version", VERSION,
+                           "recipe", recipe, "modified_ns", modified, "splits", list);
+  ath_status status = ath_json_write(path, root);
+  json_decref(root);
+  return status;
+}
+
+/* The shards of an interrupted run are where the journal says, in full length. */
+static ath_status check_shards(const ath_split *split, const ath_shard_list *shards) {
+  for (size_t i = 0; i < shards->count; i++) {
+    char path[ATH_PATH_MAX];
+    uint64_t size;
+    ATH_TRY(ath_path_join(path, split->folder, shards->items[i].name));
+    ATH_TRY(ath_file_size(path, &size));
+    if (size != shards->items[i].bytes)
+      return ath_fail(ATH_CORRUPT, "%s: %llu bytes long, not %llu", path,
+                      (unsigned long long)size, (unsigned long long)shards->items[i].bytes);
+  }
+  return ATH_OK;
+}
+
+static ath_status split_from_json(json_t *item, ath_split *split) {
+  const char *name = NULL;
+  json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0;
+  json_t *shards = NULL;
+  json_error_t error;
+  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "name",
+                     &name, "place", "file", &file, "byte", &byte, "line", &line, "global",
+                     &global, "token", &token, "shards", &shards) != 0)
+    return ath_fail(ATH_INVALID, "%s", error.text);
+  if (strcmp(name, split->name) != 0 || file < 0 || byte < 0 || line < 1 || global < 0 ||
+      token < 0)
+    return ath_fail(ATH_INVALID, "split \"%.20s\" has a place out of range", name);
+  ath_shard_list list = {0};
+  ath_status status = ath_shard_list_from_json(shards, &list);
+  if (status == ATH_OK) status = check_shards(split, &list);
+  ath_place place = {(uint64_t)file, (uint64_t)byte, (uint64_t)line, (uint64_t)global,
+                     (uint64_t)token};
+  if (status == ATH_OK) ath_split_continue(split, &list, &place);
+  ath_shard_list_free(&list);
+  return status;
+}
+
+static ath_status read_journal(const json_t *root, const json_t *recipe, const json_t *modified,
+                               ath_split *splits, size_t count) {
+  const char *format = json_string_value(json_object_get(root, "format"));
+  json_t *list = json_object_get(root, "splits");
+  json_int_t version = json_integer_value(json_object_get(root, "version"));
+  if (format == NULL || strcmp(format, FORMAT) != 0 || version != VERSION)
+    return ath_fail(ATH_INVALID, "not a journal that this program can continue");
+  ATH_TRY(ath_recipe_compare(json_object_get(root, "recipe"), recipe));
+  if (!json_equal(json_object_get(root, "modified_ns"), modified))
+    return ath_fail(ATH_MISMATCH, "an input file was changed since");
+  if (json_array_size(list) != count) return ath_fail(ATH_INVALID, "\"splits\" is incomplete");
+  for (size_t i = 0; i < count; i++)
+    ATH_TRY(split_from_json(json_array_get(list, i), &splits[i]));
+  return ATH_OK;
+}
+
+/* --- what is there ------------------------------------------------------------------------- */
+
+static ath_status with_advice(ath_status status, const char *folder, const char *what) {
+  if (status == ATH_OK) return status;
+  char text[512];
+  snprintf(text, sizeof text, "%s", ath_error_text());
+  return ath_fail(status, "%s holds %s that cannot be used: %s; remove it, choose another folder, "
+                  "or pass --overwrite", folder, what, text);
+}
+
+static ath_status read_manifests(const char *folder, const json_t *recipe,
+                                 const ath_split *splits, size_t count, ath_manifest *manifests) {
+  for (size_t i = 0; i < count; i++) {
+    ath_status status = ath_manifest_read(splits[i].folder, &manifests[i]);
+    if (status == ATH_OK) status = ath_recipe_compare(manifests[i].recipe, recipe);
+    if (status == ATH_OK) status = check_shards(&splits[i], &manifests[i].shards);
+    ATH_TRY(with_advice(status, folder, "another dataset"));
+  }
+  return ATH_OK;
+}
+
+static bool begins_with(const char *name, const char *start) {
+  return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* Names that only this program gives: temporary files, and those of a dataset. */
+static bool is_temporary(const char *name) {
+  return strstr(name, ".tmp-") != NULL &&
+         (begins_with(name, "dataset-") || begins_with(name, ATH_MANIFEST_NAME) ||
+          begins_with(name, ATH_INDEX_NAME) || begins_with(name, ATH_PROGRESS_NAME));
+}
+
+static bool is_of_dataset(const char *name) {
+  uint64_t index, records;
+  return is_temporary(name) || strcmp(name, ATH_MANIFEST_NAME) == 0 ||
+         strcmp(name, ATH_INDEX_NAME) == 0 || strcmp(name, ATH_PROGRESS_NAME) == 0 ||
+         (begins_with(name, "dataset-") && ath_shard_name_parse(name, &index, &records));
+}
+
+/* Counts the files that satisfy `test`, and removes them if asked. A missing folder has none. */
+static ath_status each_file(const char *folder, bool (*test)(const char *), bool removing,
+                            size_t *found) {
+  char **names;
+  size_t count;
+  if (!ath_path_is_folder(folder)) return ATH_OK;
+  ATH_TRY(ath_folder_list(folder, &names, &count));
+  ath_status status = ATH_OK;
+  for (size_t i = 0; status == ATH_OK && i < count; i++) {
+    char path[ATH_PATH_MAX];
+    if (!test(names[i])) continue;
+    ++*found;
+    status = ath_path_join(path, folder, names[i]);
+    if (status == ATH_OK && removing && unlink(path) != 0)
+      status = ath_fail_errno(errno, "%s: cannot remove", path);
+  }
+  ath_folder_list_free(names, count);
+  return status;
+}
+
+static ath_status each_split_file(const char *folder, bool (*test)(const char *), bool removing,
+                                  size_t *found) {
+  ATH_TRY(each_file(folder, test, removing, found));
+  for (int i = 0; i < ATH_SPLITS_MAX; i++) {
+    char path[ATH_PATH_MAX];
+    ATH_TRY(ath_path_join(path, folder, SPLIT_NAMES[i]));
+    ATH_TRY(each_file(path, test, removing, found));
+    if (removing && test == is_of_dataset) rmdir(path); /* stays if there is something else */
+  }
+  return ATH_OK;
+}
+
+ath_status ath_output_discard(const char *folder) {
+  size_t removed = 0;
+  return each_split_file(folder, is_of_dataset, true, &removed);
+}
+
+ath_status ath_output_sweep(const char *folder) {
+  size_t removed = 0;
+  return each_split_file(folder, is_temporary, true, &removed);
+}
+
+ath_status ath_output_inspect(const char *folder, const json_t *recipe, const json_t *modified,
+                              ath_split *splits, size_t count, ath_manifest *manifests,
+                              ath_output_state *state) {
+  char path[ATH_PATH_MAX];
+  assert(count >= 1 && count <= ATH_SPLITS_MAX);
+  ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
+  if (ath_path_exists(path)) {
+    json_t *root = NULL;
+    ath_status status = ath_json_read(path, &root);
+    if (status == ATH_OK) status = read_journal(root, recipe, modified, splits, count);
+    json_decref(root);
+    *state = ATH_OUTPUT_UNFINISHED;
+    return with_advice(status, folder, "an unfinished dataset");
+  }
+  size_t found = 0;
+  ATH_TRY(each_split_file(folder, is_of_dataset, false, &found));
+  *state = found > 0 ? ATH_OUTPUT_FINISHED : ATH_OUTPUT_FRESH;
+  return found > 0 ? read_manifests(folder, recipe, splits, count, manifests) : ATH_OK;
+}

@@ -1,0 +1,266 @@
+/* prepare.c: text files to shards of fixed-length records.
+ *
+ *     lines ── blocks ──► tokens (threads) ──► train:      [record][record]… ──► shards
+ *                                         └──► validation: [record][record]… ──► shards
+ *
+ * A line's split follows from its number, its tokens from its text, and records are cut in the
+ * order of the lines: nothing depends on threads or on where an earlier run was interrupted. */
+#include <assert.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "athanor/dataset.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "data/corpus.h"
+#include "data/encode_block.h"
+#include "data/output.h"
+#include "data/split.h"
+
+typedef struct preparation {
+  const ath_tokenizer *tokenizer;
+  const ath_prepare_options *options;
+  json_t *recipe, *modified;
+  ath_split splits[ATH_SPLITS_MAX];
+  ath_manifest manifests[ATH_SPLITS_MAX]; /* of a dataset found finished */
+  size_t count;
+  int train, validation; /* numbers of the splits, or −1 for one that gets no lines */
+  uint64_t total_bytes, lines, tokens;
+  struct timespec began;
+  int folder; /* open and locked while we write into it */
+} preparation;
+
+ath_prepare_options ath_prepare_defaults(void) {
+  return (ath_prepare_options){.max_length = 512, .validation_split_percentage = 5.0,
+                               .shard_records = 5000, .seed = 42};
+}
+
+static ath_status check_options(const ath_prepare_options *o) {
+  double percentage = o->validation_split_percentage;
+  if (o->input_count == 0) return ath_fail(ATH_INVALID, "no input files given");
+  if (o->max_length < ATH_LENGTH_MIN || o->max_length > ATH_LENGTH_MAX)
+    return ath_fail(ATH_INVALID, "max_length is %d; it must lie between %d and %d", o->max_length,
+                    ATH_LENGTH_MIN, ATH_LENGTH_MAX);
+  if (!(percentage >= 0.0 && percentage <= 100.0))
+    return ath_fail(ATH_INVALID, "validation_split_percentage is %g; it must lie between 0 and "
+                    "100", percentage);
+  if ((o->shard_records == 0) == (o->shard_bytes == 0))
+    return ath_fail(ATH_INVALID, "give the shard size either in records or in bytes");
+  return ATH_OK;
+}
+
+/* --- choosing and cutting -------------------------------------------------------------------- */
+
+/* The split of a line; −1 leaves it out: blank, or in the shards of an earlier run already. */
+static int choose(const void *context, const ath_place *place, const char *text, size_t length) {
+  const preparation *self = context;
+  if (!self->options->keep_blank_lines && ath_text_is_blank(text, length)) return -1;
+  uint32_t bits[4];
+  ath_random(self->options->seed, ATH_RANDOM_SPLIT, 0, place->global, 0, bits);
+  double percentile = bits[0] * (100.0 * 0x1p-32);
+  int split = percentile < self->options->validation_split_percentage ? self->validation
+                                                                      : self->train;
+  assert(split >= 0);
+  return place->global < self->splits[split].from.global ? -1 : split;
+}
+
+static ath_status write_block(preparation *self, ath_block_encoder *encoder,
+                              const ath_block *block) {
+  for (size_t i = 0; i < block->count; i++) {
+    const ath_block_line *line = &block->lines[i];
+    ath_split *split = &self->splits[line->split];
+    const int32_t *ids = ath_block_encoder_ids(encoder, block, i);
+    self->tokens += line->tokens;
+    ATH_TRY(ath_split_add(split, ids, line->tokens, &line->place));
+    if (!split->advanced) continue;
+    split->advanced = false;
+    ATH_TRY(ath_output_note(self->options->output, self->recipe, self->modified, self->splits,
+                            self->count));
+  }
+  return ATH_OK;
+}
+
+static void report_progress(const preparation *self, const ath_corpus *corpus, int finished) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  double seconds = (double)(now.tv_sec - self->began.tv_sec) +
+                   1e-9 * (double)(now.tv_nsec - self->began.tv_nsec);
+  ath_progress progress = {.task = "data: preparing", .total = self->total_bytes, .unit = "bytes",
+                           .rate_unit = "tokens/s", .finished = finished};
+  const json_t *inputs = json_object_get(self->recipe, "inputs");
+  for (size_t i = 0; i < corpus->next.file; i++)
+    progress.done += (uint64_t)json_integer_value(
+        json_object_get(json_array_get(inputs, i), "bytes"));
+  progress.done += corpus->next.byte;
+  if (seconds > 0) progress.rate = (double)self->tokens / seconds;
+  ath_log_progress(&progress);
+}
+
+static ath_status write_all(preparation *self, ath_corpus *corpus, ath_block_encoder *encoder,
+                            ath_block *block) {
+  do {
+    ATH_TRY(ath_corpus_read(corpus, choose, self, block));
+    ATH_TRY(ath_block_encoder_run(encoder, block));
+    ATH_TRY(write_block(self, encoder, block));
+    report_progress(self, corpus, block->ended);
+  } while (!block->ended);
+  self->lines = corpus->next.global;
+  for (size_t i = 0; i < self->count; i++) ATH_TRY(ath_split_finish(&self->splits[i]));
+  return ATH_OK;
+}
+
+/* Reads from the earliest place that a split has not got to disk. */
+static ath_status run(preparation *self) {
+  ath_place from = self->splits[0].from;
+  for (size_t i = 1; i < self->count; i++)
+    if (self->splits[i].from.global < from.global) from = self->splits[i].from;
+  ath_corpus corpus;
+  ath_block block;
+  ath_block_encoder *encoder = NULL;
+  const ath_prepare_options *o = self->options;
+  if (from.file >= o->input_count) return ath_fail(ATH_INVALID, "the journal is out of range");
+  ATH_TRY(ath_corpus_open(o->inputs, o->input_count, &from, &corpus));
+  ath_status status = ath_block_create(&block);
+  if (status == ATH_OK) status = ath_block_encoder_create(self->tokenizer, o->threads, &encoder);
+  if (status == ATH_OK) status = write_all(self, &corpus, encoder, &block);
+  ath_block_encoder_destroy(encoder);
+  ath_block_free(&block);
+  ath_corpus_close(&corpus);
+  return status;
+}
+
+/* --- finishing ----------------------------------------------------------------------------- */
+
+/* Every split got at least one record. What was written is of no use otherwise. */
+static ath_status check_sizes(const preparation *self) {
+  for (size_t i = 0; i < self->count; i++) {
+    const ath_split *split = &self->splits[i];
+    if (split->records > 0) continue;
+    ATH_TRY(ath_output_discard(self->options->output));
+    if (self->count == 1 || split != &self->splits[self->validation])
+      return ath_fail(ATH_INVALID,
+                      "the text gives %d tokens for the %s split, but one record needs "
+                      "max_length %d; give more text or lower --max-length",
+                      split->filled, split->name, split->max_length);
+    return ath_fail(ATH_INVALID,
+                    "the validation split would be empty: its lines give %d tokens, but one "
+                    "record needs max_length %d; raise --validation-split-percentage, lower "
+                    "--max-length, or set the percentage to 0",
+                    split->filled, split->max_length);
+  }
+  return ATH_OK;
+}
+
+static ath_status write_manifests(const preparation *self) {
+  for (size_t i = 0; i < self->count; i++) {
+    const ath_split *split = &self->splits[i];
+    ath_manifest manifest = {.recipe = self->recipe, .max_length = split->max_length,
+                             .records = split->records, .shards = split->shards,
+                             .dropped_tokens = (uint64_t)split->filled};
+    snprintf(manifest.split, sizeof manifest.split, "%s", split->name);
+    ATH_TRY(ath_manifest_write(&manifest, split->folder));
+  }
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, self->options->output, ATH_PROGRESS_NAME));
+  if (unlink(path) != 0) return ath_fail_errno(errno, "%s: cannot remove", path);
+  return ath_folder_sync(self->options->output);
+}
+
+static void fill_report(const preparation *self, ath_output_state state,
+                        const size_t kept[ATH_SPLITS_MAX], ath_prepare_report *report) {
+  *report = (ath_prepare_report){.lines = self->lines, .bytes = self->total_bytes};
+  for (size_t i = 0; i < self->count; i++) {
+    bool finished = state == ATH_OUTPUT_FINISHED;
+    const ath_manifest *manifest = &self->manifests[i];
+    const ath_split *split = &self->splits[i];
+    uint64_t records = finished ? manifest->records : split->records;
+    uint64_t shards = finished ? manifest->shards.count : split->shards.count;
+    uint64_t dropped = finished ? manifest->dropped_tokens : (uint64_t)split->filled;
+    report->tokens += records * (uint64_t)self->options->max_length + dropped;
+    report->tokens_dropped += dropped;
+    report->shards_kept += finished ? shards : kept[i];
+    bool is_train = (int)i == self->train;
+    *(is_train ? &report->train_records : &report->validation_records) = records;
+    *(is_train ? &report->train_shards : &report->validation_shards) = shards;
+  }
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static ath_status create_splits(preparation *self) {
+  const ath_prepare_options *o = self->options;
+  self->train = o->validation_split_percentage < 100.0 ? (int)self->count++ : -1;
+  self->validation = o->validation_split_percentage > 0.0 ? (int)self->count++ : -1;
+  for (size_t i = 0; i < self->count; i++)
+    ATH_TRY(ath_split_create((int)i == self->train ? "train" : "validation", o->output,
+                             o->max_length, o->shard_records, o->shard_bytes, &self->splits[i]));
+  return ATH_OK;
+}
+
+/* The folder itself is the lock: two runs in it at once would remove each other's files. */
+static ath_status lock_output(preparation *self) {
+  const char *output = self->options->output;
+  ATH_TRY(ath_folder_create(output));
+  self->folder = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (self->folder < 0) return ath_fail_errno(errno, "%s", output);
+  if (flock(self->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return ath_fail(ATH_DENIED, "%s: another process is preparing data here", output);
+  return ATH_OK;
+}
+
+static ath_status open_output(preparation *self, ath_output_state *state) {
+  const ath_prepare_options *o = self->options;
+  ATH_TRY(lock_output(self));
+  if (o->overwrite) ATH_TRY(ath_output_discard(o->output));
+  ATH_TRY(ath_output_sweep(o->output));
+  ATH_TRY(ath_output_inspect(o->output, self->recipe, self->modified, self->splits, self->count,
+                             self->manifests, state));
+  for (size_t i = 0; i < self->count; i++) ATH_TRY(ath_folder_create(self->splits[i].folder));
+  if (*state != ATH_OUTPUT_FRESH) return ATH_OK;
+  return ath_output_note(o->output, self->recipe, self->modified, self->splits, self->count);
+}
+
+static ath_status prepare(preparation *self, ath_prepare_report *report) {
+  const ath_prepare_options *o = self->options;
+  ATH_TRY(check_options(o));
+  ATH_TRY(ath_recipe_create(self->tokenizer, o, &self->recipe));
+  ATH_TRY(ath_inputs_modified(o, &self->modified));
+  for (size_t i = 0; i < o->input_count; i++) {
+    uint64_t size;
+    ATH_TRY(ath_file_size(o->inputs[i], &size));
+    self->total_bytes += size;
+  }
+  ATH_TRY(create_splits(self));
+  ath_output_state state;
+  ATH_TRY(open_output(self, &state));
+  size_t kept[ATH_SPLITS_MAX] = {self->splits[0].shards.count, self->splits[1].shards.count};
+  if (state == ATH_OUTPUT_FINISHED) {
+    ath_log(ATH_LOG_INFO, "%s: this dataset is finished already; kept as it is", o->output);
+  } else {
+    if (state == ATH_OUTPUT_UNFINISHED)
+      ath_log(ATH_LOG_INFO, "%s: continuing after %zu complete shards", o->output,
+              kept[0] + kept[1]);
+    ATH_TRY(run(self));
+    ATH_TRY(check_sizes(self));
+    ATH_TRY(write_manifests(self));
+  }
+  if (report != NULL) fill_report(self, state, kept, report);
+  return ATH_OK;
+}
+
+ath_status ath_prepare(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
+                       ath_prepare_report *report) {
+  preparation self = {.tokenizer = tokenizer, .options = options, .folder = -1};
+  clock_gettime(CLOCK_MONOTONIC, &self.began);
+  ath_status status = prepare(&self, report);
+  for (int i = 0; i < ATH_SPLITS_MAX; i++) {
+    ath_split_free(&self.splits[i]);
+    ath_manifest_free(&self.manifests[i]);
+  }
+  json_decref(self.recipe);
+  json_decref(self.modified);
+  if (self.folder >= 0) close(self.folder);
+  return status;
+}
