@@ -1,0 +1,121 @@
+/* interpreter.h: runs a graph the plain way: every value in memory of its own, every node in
+ * order. What the engine's plans are held against, and what tests of operations run on. */
+#ifndef ATHANOR_TESTS_INTERPRETER_H
+#define ATHANOR_TESTS_INTERPRETER_H
+
+#include "athanor/ops.h"
+#include "graph/op.h"
+#include "testing.h"
+
+typedef struct interpreter {
+  const ath_graph *graph;
+  void **memory; /* [value] */
+  size_t count;
+} interpreter;
+
+static inline void *value_memory(const interpreter *self, ath_value value) {
+  assert_true(value >= 0 && (size_t)value < self->count);
+  return self->memory[value];
+}
+
+static inline size_t value_bytes(const ath_graph *graph, ath_value value) {
+  ath_type type = ath_graph_type(graph, value);
+  return ath_type_bytes(&type);
+}
+
+static inline int64_t value_elements(const ath_graph *graph, ath_value value) {
+  ath_type type = ath_graph_type(graph, value);
+  return ath_type_count(&type);
+}
+
+static inline void *aligned_memory(size_t bytes) {
+  void *memory = aligned_alloc(64, (bytes + 64) / 64 * 64);
+  assert_non_null(memory);
+  return memset(memory, 0xA5, (bytes + 64) / 64 * 64); /* what is not written is noticed */
+}
+
+static inline interpreter interpreter_make(const ath_graph *graph) {
+  assert_ok(ath_graph_status(graph));
+  interpreter self = {.graph = graph, .count = ath_graph_value_count(graph)};
+  self.memory = calloc(self.count + 1, sizeof *self.memory);
+  for (size_t v = 0; v < self.count; v++) {
+    self.memory[v] = aligned_memory(value_bytes(graph, (ath_value)v));
+    if (ath_graph_kind(graph, (ath_value)v) != ATH_VALUE_CONSTANT) continue;
+    int64_t n = value_elements(graph, (ath_value)v);
+    for (int64_t i = 0; i < n; i++)
+      ((float *)self.memory[v])[i] = (float)ath_graph_constant_fill(graph, (ath_value)v);
+  }
+  return self;
+}
+
+static inline void interpreter_free(interpreter *self) {
+  for (size_t v = 0; v < self->count; v++) free(self->memory[v]);
+  free(self->memory);
+}
+
+static inline ath_status run_node(interpreter *self, const ath_node *node) {
+  ath_type input_types[64], output_types[ATH_MAX_OUTPUTS];
+  void *inputs[64], *outputs[ATH_MAX_OUTPUTS];
+  assert_true(node->input_count <= 64);
+  for (int i = 0; i < node->input_count; i++) {
+    input_types[i] = ath_graph_type(self->graph, node->inputs[i]);
+    inputs[i] = node->inputs[i] == ATH_NO_VALUE ? NULL : self->memory[node->inputs[i]];
+  }
+  for (int o = 0; o < node->output_count; o++) {
+    output_types[o] = ath_graph_type(self->graph, node->outputs[o]);
+    outputs[o] = self->memory[node->outputs[o]];
+  }
+  ath_cpu_call call = {.node = node, .input_types = input_types, .output_types = output_types,
+                       .inputs = inputs, .outputs = outputs};
+  if (node->op->cpu_prepare != NULL) assert_ok(node->op->cpu_prepare(&call));
+  call.scratch =
+      aligned_memory(node->op->cpu_scratch != NULL ? node->op->cpu_scratch(&call) : 0);
+  ath_status status = node->op->cpu(&call);
+  if (node->op->cpu_release != NULL) node->op->cpu_release(&call);
+  free(call.scratch);
+  return status;
+}
+
+static inline ath_status interpreter_run(interpreter *self) {
+  size_t count = ath_graph_node_count(self->graph);
+  for (size_t i = 0; i < count; i++) ATH_TRY(run_node(self, ath_graph_node(self->graph, i)));
+  return ATH_OK;
+}
+
+/* Gives the variables their assigned values, all of them those from before any assignment. */
+static inline void interpreter_assign(interpreter *self) {
+  void **copies = calloc(self->count, sizeof *copies);
+  for (int round = 0; round < 2; round++)
+    for (size_t v = 0; v < self->count; v++) {
+      if (ath_graph_kind(self->graph, (ath_value)v) != ATH_VALUE_VARIABLE) continue;
+      ath_value source = ath_graph_assigned(self->graph, (ath_value)v);
+      if (source == ATH_NO_VALUE) continue;
+      size_t bytes = value_bytes(self->graph, source);
+      if (round == 0) copies[v] = memcpy(aligned_memory(bytes), self->memory[source], bytes);
+      else memcpy(self->memory[v], copies[v], bytes);
+    }
+  for (size_t v = 0; v < self->count; v++) free(copies[v]);
+  free(copies);
+}
+
+/* A fixed sequence of numbers in −1 … 1 for a seed. */
+typedef struct numbers {
+  uint64_t state;
+} numbers;
+
+static inline uint32_t next_bits(numbers *self) {
+  self->state = self->state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(self->state >> 33);
+}
+
+static inline int next_below(numbers *self, int n) { return (int)(next_bits(self) % (uint32_t)n); }
+
+static inline float next_number(numbers *self) {
+  return (float)next_bits(self) * 0x1p-30f - 1.0f;
+}
+
+static inline void fill_numbers(numbers *self, float *to, int64_t n) {
+  for (int64_t i = 0; i < n; i++) to[i] = next_number(self);
+}
+
+#endif
