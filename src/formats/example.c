@@ -170,19 +170,46 @@ static ath_status add_value(int64_reader *self, uint64_t bits) {
   return ATH_OK;
 }
 
+static const uint64_t top_bits = UINT64_C(0x8080808080808080); /* set in all but a last byte */
+
 /* Takes eight values below 128 at once while there are such (an attention mask is nothing else). */
 static void add_small_values(int64_reader *self, ath_wire *packed) {
   while (ath_wire_left(packed) >= 8 && self->capacity - self->count >= 8 &&
-         (ath_load_u64(packed->at) & UINT64_C(0x8080808080808080)) == 0) {
+         (ath_load_u64(packed->at) & top_bits) == 0) {
     for (int i = 0; i < 8; i++) self->values[self->count + i] = packed->at[i];
     self->count += 8;
     packed->at += 8;
   }
 }
 
+/* The value of a varint whose bytes, at most four, are the lowest of a word. */
+static int32_t join_groups(uint64_t bytes) {
+  return (int32_t)((bytes & 0x7f) | (bytes >> 1 & 0x3f80) | (bytes >> 2 & 0x1fc000) |
+                   (bytes >> 3 & 0xfe00000));
+}
+
+/* Takes values two at a time while both are at most four bytes long. There is no branch on their
+ * lengths: those of token ids change too irregularly to be foreseen. */
+static void add_pairs(int64_reader *self, ath_wire *packed) {
+  while (ath_wire_left(packed) >= 8 && self->capacity - self->count >= 2) {
+    uint64_t word = ath_load_u64(packed->at);
+    uint64_t first_ends = ~word & top_bits, second_ends = first_ends & (first_ends - 1);
+    if (second_ends == 0) return;
+    int first_bits = __builtin_ctzll(first_ends) + 1;
+    int second_bits = __builtin_ctzll(second_ends) + 1 - first_bits;
+    if (first_bits > 32 || second_bits > 32) return;
+    int32_t *values = self->values + self->count;
+    values[0] = join_groups(word & ((UINT64_C(1) << first_bits) - 1));
+    values[1] = join_groups(word >> first_bits & ((UINT64_C(1) << second_bits) - 1));
+    self->count += 2;
+    packed->at += (first_bits + second_bits) / 8;
+  }
+}
+
 static ath_status add_packed(int64_reader *self, ath_wire packed) {
   while (packed.at < packed.end) {
     add_small_values(self, &packed);
+    add_pairs(self, &packed);
     if (packed.at == packed.end) break;
     uint64_t bits;
     ATH_TRY(ath_wire_varint(&packed, &bits));

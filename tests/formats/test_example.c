@@ -120,6 +120,48 @@ static void the_ends_of_the_range_are_read(void **state) {
   ath_buffer_free(&out);
 }
 
+/* Packed lists are decoded several values at a time, others one by one; both give what was put
+ * in, for every mix of lengths. The unpacked message is made of the packed one's varints. */
+static void packed_and_unpacked_lists_agree(void **state) {
+  (void)state;
+  enum { COUNT = 37 };
+  ath_buffer packed = ath_buffer_make(4096);
+  for (uint64_t turn = 0; turn < 2000; turn++) {
+    int32_t written[COUNT], from_packed[COUNT], from_unpacked[COUNT];
+    uint8_t list[COUNT * 11], message[COUNT * 11 + 16], *end = list;
+    for (uint32_t i = 0; i < COUNT; i++) {
+      uint32_t r[4];
+      ath_random(11, ATH_RANDOM_SHUFFLE, 0, turn, i, r);
+      written[i] = (int32_t)(r[0] >> r[1] % (turn % 2 ? 32 : 12));
+      *end++ = 0x08;
+      end = ath_wire_put_varint(end, (uint64_t)(int64_t)written[i]);
+    }
+    size_t length = (size_t)(end - list), count = 0;
+    uint8_t *at = message;
+    size_t feature = 1 + ath_wire_varint_size(length) + length;
+    size_t entry = 3 + 1 + ath_wire_varint_size(feature) + feature;
+    at = ath_wire_put_head(at, 1, 1 + ath_wire_varint_size(entry) + entry);
+    at = ath_wire_put_head(at, 1, entry);
+    memcpy(at, "\x0a\x01x", 3);
+    at = ath_wire_put_head(at + 3, 2, feature);
+    at = ath_wire_put_head(at, 3, length);
+    memcpy(at, list, length);
+    assert_ok(ath_example_read_int64(message, (size_t)(at - message) + length, "x", from_unpacked,
+                                     COUNT, &count));
+    assert_int_equal(count, COUNT);
+    assert_memory_equal(from_unpacked, written, sizeof written);
+
+    ath_buffer_clear(&packed);
+    assert_ok(ath_example_write(&(ath_int64_feature){"x", written, COUNT}, 1, &packed));
+    assert_ok(ath_example_read_int64(packed.bytes, packed.length, "x", from_packed, COUNT, &count));
+    assert_int_equal(count, COUNT);
+    assert_memory_equal(from_packed, written, sizeof written);
+    assert_fails(ath_example_read_int64(packed.bytes, packed.length, "x", from_packed, COUNT - 1,
+                                        &count), ATH_INVALID, "more than the 36");
+  }
+  ath_buffer_free(&packed);
+}
+
 static void malformed_messages_are_corrupt(void **state) {
   (void)state;
   static const struct { const char *hex, *text; } cases[] = {
@@ -231,6 +273,7 @@ int main(void) {
       cmocka_unit_test(an_empty_feature_is_an_empty_list),
       cmocka_unit_test(unusable_lists_are_refused_with_the_reason),
       cmocka_unit_test(the_ends_of_the_range_are_read),
+      cmocka_unit_test(packed_and_unpacked_lists_agree),
       cmocka_unit_test(malformed_messages_are_corrupt),
       cmocka_unit_test(a_visit_shows_every_kind),
       cmocka_unit_test(random_damage_never_reads_outside),
