@@ -1,0 +1,326 @@
+/* The CPU engine from outside: states, inputs, outputs, assignments, refusals, statistics. */
+#include "athanor/backend.h"
+#include "athanor/ops.h"
+#include "base/buffer.h"
+#include "testing.h"
+
+typedef struct engine {
+  ath_backend *backend;
+  ath_state *state;
+  ath_graph *graph;
+} engine;
+
+static engine begin(void) {
+  engine self;
+  assert_ok(ath_backend_open("cpu", &self.backend));
+  assert_ok(ath_state_create(self.backend, &self.state));
+  assert_ok(ath_graph_create(&self.graph));
+  return self;
+}
+
+/* The program of the graph so far; the graph is destroyed, which a program must survive, and a
+ * new one begun. */
+static ath_program *compile(engine *self) {
+  ath_program *program;
+  assert_ok(ath_program_create(self->graph, self->state, &program));
+  ath_graph_destroy(self->graph);
+  assert_ok(ath_graph_create(&self->graph));
+  return program;
+}
+
+static void end(engine *self) {
+  ath_graph_destroy(self->graph);
+  ath_state_destroy(self->state);
+  ath_backend_close(self->backend);
+}
+
+static void write_floats(const engine *self, const char *name, const float *values, size_t n) {
+  assert_ok(ath_state_write(self->state, name, values, n * sizeof(float)));
+}
+
+static void expect_variable(const engine *self, const char *name, const float *values, size_t n) {
+  float found[64];
+  assert_ok(ath_state_read(self->state, name, found, n * sizeof(float)));
+  assert_memory_equal(found, values, n * sizeof(float));
+}
+
+static void expect_output(ath_program *program, const char *name, const float *values, size_t n) {
+  float found[64];
+  assert_ok(ath_program_get_output(program, name, found));
+  assert_memory_equal(found, values, n * sizeof(float));
+}
+
+static const ath_type scalar = {.dtype = ATH_F32};
+static const ath_type pair = {.dtype = ATH_F32, .rank = 1, .dims = {2}};
+
+static void devices_are_opened_by_name_alone(void **state) {
+  (void)state;
+  ath_backend *backend;
+  assert_fails(ath_backend_open("quantum", &backend), ATH_UNSUPPORTED,
+               "device quantum is not known to this build, which has: cpu");
+  assert_null(backend);
+  assert_ok(ath_backend_open("cpu", &backend));
+  assert_non_null(strstr(ath_backend_name(backend), "cpu ("));
+  assert_non_null(strstr(ath_backend_name(backend), "thread"));
+  ath_backend_close(backend);
+  ath_backend_close(NULL);
+  ath_state_destroy(NULL);
+  ath_program_destroy(NULL);
+}
+
+static void variables_begin_at_zero_and_are_shared_by_name(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value w = ath_graph_variable(e.graph, "w", pair);
+  ath_graph_assign(e.graph, w, ath_add(e.graph, w, ath_graph_constant(e.graph, scalar, 1.5)));
+  ath_program *add = compile(&e);
+  w = ath_graph_variable(e.graph, "w", pair);
+  ath_graph_output(e.graph, "twice", ath_scale(e.graph, w, 2));
+  ath_program *twice = compile(&e);
+  expect_variable(&e, "w", (float[]){0, 0}, 2);
+  for (int i = 0; i < 2; i++) assert_ok(ath_program_run(add));
+  assert_ok(ath_program_run(twice));
+  expect_output(twice, "twice", (float[]){6, 6}, 2);
+  write_floats(&e, "w", (float[]){1, -1}, 2);
+  assert_ok(ath_program_run(twice));
+  expect_output(twice, "twice", (float[]){2, -2}, 2);
+  const char *name;
+  ath_type type;
+  assert_true(ath_state_variable(e.state, 0, &name, &type));
+  assert_string_equal(name, "w");
+  assert_true(ath_type_equal(&type, &pair));
+  assert_false(ath_state_variable(e.state, 1, &name, &type));
+  ath_program_destroy(add);
+  ath_program_destroy(twice);
+  end(&e);
+}
+
+static void a_variable_of_another_type_or_size_is_refused(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_graph_variable(e.graph, "layer/w", pair);
+  ath_program *program = compile(&e), *other;
+  ath_graph_variable(e.graph, "layer/w", scalar);
+  assert_fails(ath_program_create(e.graph, e.state, &other), ATH_MISMATCH,
+               "variable layer/w is f32[] in the graph, but f32[2] in the state");
+  assert_null(other);
+  float values[3] = {0};
+  assert_fails(ath_state_write(e.state, "layer/w", values, 12), ATH_MISMATCH,
+               "variable layer/w is f32[2], 8 bytes, not 12");
+  assert_fails(ath_state_read(e.state, "layer/v", values, 8), ATH_NOT_FOUND,
+               "there is no variable layer/v");
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void inputs_must_be_set_if_they_are_read(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value x = ath_graph_input(e.graph, "x", pair);
+  ath_graph_input(e.graph, "unread", pair);
+  ath_graph_output(e.graph, "y", ath_scale(e.graph, x, 3));
+  ath_program *program = compile(&e);
+  float first[2] = {1, 2}, second[2] = {5, 6};
+  assert_fails(ath_program_run(program), ATH_INVALID, "input x has not been set");
+  assert_fails(ath_program_set_input(program, "z", first), ATH_NOT_FOUND, "no input z");
+  assert_ok(ath_program_set_input(program, "x", first));
+  assert_ok(ath_program_run(program));
+  expect_output(program, "y", (float[]){3, 6}, 2);
+  first[0] = 7; /* the memory is the caller's, read in each run */
+  assert_ok(ath_program_run(program));
+  expect_output(program, "y", (float[]){21, 6}, 2);
+  assert_ok(ath_program_set_input(program, "x", second));
+  assert_ok(ath_program_run(program));
+  expect_output(program, "y", (float[]){15, 18}, 2);
+  assert_fails(ath_program_get_output(program, "z", first), ATH_NOT_FOUND, "no output z");
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void outputs_are_values_of_the_run_whatever_happens_after(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value x = ath_graph_input(e.graph, "x", pair), w = ath_graph_variable(e.graph, "w", pair);
+  ath_graph_output(e.graph, "x", ath_reshape(e.graph, x, ath_type_make(ATH_F32, 2, 1, 2)));
+  ath_graph_output(e.graph, "before", w);
+  ath_value sum = ath_add(e.graph, w, x);
+  ath_graph_output(e.graph, "after", sum);
+  ath_graph_assign(e.graph, w, sum);
+  ath_program *program = compile(&e);
+  float input[2] = {1, 2};
+  write_floats(&e, "w", (float[]){10, 20}, 2);
+  assert_ok(ath_program_set_input(program, "x", input));
+  assert_ok(ath_program_run(program));
+  input[0] = 99;
+  expect_output(program, "x", (float[]){1, 2}, 2);
+  expect_output(program, "before", (float[]){10, 20}, 2);
+  expect_output(program, "after", (float[]){11, 22}, 2);
+  expect_variable(&e, "w", (float[]){11, 22}, 2);
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void assignments_read_the_values_from_before_the_run(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value a = ath_graph_variable(e.graph, "a", pair), b = ath_graph_variable(e.graph, "b", pair);
+  ath_value c = ath_graph_variable(e.graph, "c", pair), d = ath_graph_variable(e.graph, "d", pair);
+  ath_graph_assign(e.graph, a, b); /* a swap */
+  ath_graph_assign(e.graph, b, a);
+  ath_graph_assign(e.graph, c, ath_scale(e.graph, c, 2));
+  ath_value late = ath_add(e.graph, c, a); /* reads c after the node that makes its new value */
+  ath_graph_assign(e.graph, d, ath_graph_constant(e.graph, pair, 8));
+  ath_graph_output(e.graph, "late", late);
+  ath_program *program = compile(&e);
+  write_floats(&e, "a", (float[]){1, 2}, 2);
+  write_floats(&e, "b", (float[]){3, 4}, 2);
+  write_floats(&e, "c", (float[]){10, 20}, 2);
+  assert_ok(ath_program_run(program));
+  expect_variable(&e, "a", (float[]){3, 4}, 2);
+  expect_variable(&e, "b", (float[]){1, 2}, 2);
+  expect_variable(&e, "c", (float[]){20, 40}, 2);
+  expect_variable(&e, "d", (float[]){8, 8}, 2);
+  expect_output(program, "late", (float[]){11, 22}, 2);
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void accumulators_and_adamw_take_no_workspace(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_type large = ath_type_make(ATH_F32, 2, 1000, 50);
+  ath_value sum = ath_graph_variable(e.graph, "sum", large);
+  ath_value p = ath_graph_variable(e.graph, "p", large), m = ath_graph_variable(e.graph, "m", large);
+  ath_value v = ath_graph_variable(e.graph, "v", large), s = ath_graph_input(e.graph, "s", scalar);
+  ath_value x = ath_graph_input(e.graph, "x", large);
+  ath_graph_assign(e.graph, sum, ath_add(e.graph, x, sum));
+  ath_adamw(e.graph, p, m, v, x, (ath_adamw_scalars){s, s, s, s}, (ath_adamw_options){0});
+  ath_program *program = compile(&e);
+  ath_program_stats stats = ath_program_get_stats(program);
+  assert_int_equal(stats.variable_bytes, 4 * 200000);
+  assert_int_equal(stats.workspace_bytes, 0);
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void views_and_elementwise_chains_take_the_memory_of_one(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_type large = ath_type_make(ATH_F32, 2, 1000, 50), turned = ath_type_make(ATH_F32, 2, 50, 1000);
+  ath_value x = ath_graph_input(e.graph, "x", large);
+  ath_value y = ath_scale(e.graph, x, 2);
+  for (int i = 0; i < 4; i++)
+    y = ath_gelu(e.graph, ath_reshape(e.graph, y, i % 2 ? large : turned), 0);
+  ath_graph_output(e.graph, "y", y);
+  ath_program *program = compile(&e);
+  ath_program_stats stats = ath_program_get_stats(program);
+  assert_int_equal(stats.workspace_bytes, 200000);
+  assert_int_equal(stats.unplanned_bytes, 5 * 200000);
+  assert_int_equal(stats.nodes, 5); /* views are not run */
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void a_node_that_fails_is_named(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_graph_set_scope(e.graph, "embeddings/word");
+  ath_value table = ath_graph_variable(e.graph, "table", ath_type_make(ATH_F32, 2, 8, 4));
+  ath_value ids = ath_graph_input(e.graph, "ids", ath_type_make(ATH_I32, 1, 3));
+  ath_graph_output(e.graph, "y", ath_embedding(e.graph, table, ids, -1));
+  ath_program *program = compile(&e);
+  int32_t values[3] = {7, 8, 0};
+  assert_ok(ath_program_set_input(program, "ids", values));
+  assert_fails(ath_program_run(program), ATH_INVALID,
+               "embeddings/word/embedding: id 8 at position 1 is not a row of the table, which "
+               "has 8");
+  values[1] = 0;
+  assert_ok(ath_program_run(program));
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void bf16_is_refused_with_the_node(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_graph_set_scope(e.graph, "layer.0");
+  ath_value x = ath_graph_input(e.graph, "x", ath_type_make(ATH_BF16, 1, 4));
+  ath_graph_output(e.graph, "y", ath_scale(e.graph, x, 2));
+  ath_program *program;
+  assert_fails(ath_program_create(e.graph, e.state, &program), ATH_UNSUPPORTED,
+               "layer.0/scale: input 0 is bf16[4], but the CPU engine computes in f32");
+  end(&e);
+}
+
+static void a_graph_with_a_failure_makes_no_program(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value x = ath_graph_input(e.graph, "x", pair);
+  ath_layer_norm(e.graph, x, x, ATH_NO_VALUE, 1e-5f);
+  ath_program *program;
+  assert_fails(ath_program_create(e.graph, e.state, &program), ATH_INVALID, "beta is missing");
+  end(&e);
+}
+
+static void dropout_changes_with_the_step_and_comes_back(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value step = ath_graph_input(e.graph, "step", (ath_type){.dtype = ATH_U32});
+  ath_value ones = ath_graph_constant(e.graph, ath_type_make(ATH_F32, 1, 60), 1);
+  ath_dropout_place place = {.rate = 0.5f, .seed = 1, .site = 1, .step = step};
+  ath_graph_output(e.graph, "y", ath_dropout(e.graph, ones, place));
+  ath_program *program = compile(&e);
+  float runs[3][60];
+  const uint32_t steps[3] = {1, 2, 1};
+  for (int i = 0; i < 3; i++) {
+    assert_ok(ath_program_set_input(program, "step", &steps[i]));
+    assert_ok(ath_program_run(program));
+    assert_ok(ath_program_get_output(program, "y", runs[i]));
+  }
+  assert_memory_not_equal(runs[0], runs[1], sizeof runs[0]);
+  assert_memory_equal(runs[0], runs[2], sizeof runs[0]);
+  ath_program_destroy(program);
+  end(&e);
+}
+
+static void flops_and_profile_tell_where_time_goes(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value x = ath_graph_input(e.graph, "x", ath_type_make(ATH_F32, 2, 30, 20));
+  ath_value w = ath_graph_variable(e.graph, "w", ath_type_make(ATH_F32, 2, 10, 20));
+  ath_graph_output(e.graph, "y", ath_gelu(e.graph, ath_linear(e.graph, x, w, ATH_NO_VALUE), 0));
+  ath_program *program = compile(&e);
+  assert_true(ath_program_get_stats(program).flops == 2.0 * 30 * 20 * 10);
+  ath_buffer text = ath_buffer_make(4096);
+  assert_fails(ath_program_profile_print(program, &text), ATH_INVALID, "no run has been profiled");
+  static float values[600];
+  assert_ok(ath_program_set_input(program, "x", values));
+  ath_program_profile(program, true);
+  for (int i = 0; i < 3; i++) assert_ok(ath_program_run(program));
+  assert_ok(ath_program_profile_print(program, &text));
+  assert_non_null(strstr(text.bytes, "linear"));
+  assert_non_null(strstr(text.bytes, "activation"));
+  assert_non_null(strstr(text.bytes, "100.0%"));
+  ath_buffer_free(&text);
+  ath_program_destroy(program);
+  end(&e);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(devices_are_opened_by_name_alone),
+    cmocka_unit_test(variables_begin_at_zero_and_are_shared_by_name),
+    cmocka_unit_test(a_variable_of_another_type_or_size_is_refused),
+    cmocka_unit_test(inputs_must_be_set_if_they_are_read),
+    cmocka_unit_test(outputs_are_values_of_the_run_whatever_happens_after),
+    cmocka_unit_test(assignments_read_the_values_from_before_the_run),
+    cmocka_unit_test(accumulators_and_adamw_take_no_workspace),
+    cmocka_unit_test(views_and_elementwise_chains_take_the_memory_of_one),
+    cmocka_unit_test(a_node_that_fails_is_named),
+    cmocka_unit_test(bf16_is_refused_with_the_node),
+    cmocka_unit_test(a_graph_with_a_failure_makes_no_program),
+    cmocka_unit_test(dropout_changes_with_the_step_and_comes_back),
+    cmocka_unit_test(flops_and_profile_tell_where_time_goes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
