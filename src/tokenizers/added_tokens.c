@@ -34,14 +34,18 @@ static ath_status read_flags(const ath_json *json, ath_added_token *token) {
   return ATH_OK;
 }
 
-static ath_status normalize_content(reading *self, ath_added_token *token) {
+static ath_status normalize_content(reading *self, const ath_json *json,
+                                    ath_added_token *token) {
   token->form = token->content;
   token->form_length = token->length;
   if (!token->normalized || self->normalizer->kind == NULL) return ATH_OK;
   ath_text text = {.bytes = token->content, .length = token->length};
   ATH_TRY(self->normalizer->kind->apply(self->normalizer->data, &self->run, &text));
-  token->form = ath_arena_string_n(self->arena, text.bytes, text.length);
   token->form_length = text.length;
+  if (text.length == 0)
+    return ath_json_fail(json, ATH_INVALID, "the normaliser leaves nothing of \"%.100s\"",
+                         token->content);
+  token->form = ath_arena_string_n(self->arena, text.bytes, text.length);
   return token->form != NULL ? ATH_OK : ATH_NO_MEMORY;
 }
 
@@ -80,10 +84,7 @@ static ath_status read_token(reading *self, const ath_json *json) {
   if (token.content == NULL) return ATH_NO_MEMORY;
   ATH_TRY(read_flags(json, &token));
   ATH_TRY(choose_id(self, json, &token));
-  ATH_TRY(normalize_content(self, &token));
-  if (token.form_length == 0)
-    return ath_json_fail(&content, ATH_INVALID, "the normaliser leaves nothing of \"%.100s\"",
-                         token.content);
+  ATH_TRY(normalize_content(self, &content, &token));
   self->out->items[self->out->count++] = token;
   return ATH_OK;
 }

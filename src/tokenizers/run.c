@@ -62,6 +62,7 @@ static void copy_origins(ath_origin *out, const ath_text *text, size_t from, siz
 ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *text, size_t from,
                            size_t to) {
   assert(from <= to && to <= text->length);
+  if (from == to) return ATH_OK;
   ATH_TRY(ath_text_reserve(run, self, to - from));
   if (run->track) copy_origins(self->origins + self->length, text, from, to);
   memcpy(self->bytes + self->length, text->bytes + from, to - from);
@@ -71,6 +72,7 @@ ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *
 
 ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *bytes, size_t count,
                            ath_origin origin) {
+  if (count == 0) return ATH_OK;
   ATH_TRY(ath_text_reserve(run, self, count));
   if (run->track)
     for (size_t i = 0; i < count; i++) self->origins[self->length + i] = origin;
@@ -80,7 +82,7 @@ ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *byte
 }
 
 ath_text ath_text_of(const ath_run *run, const ath_text_buffer *self) {
-  ath_text text = {.bytes = self->bytes, .length = self->length};
+  ath_text text = {.bytes = self->length > 0 ? self->bytes : "", .length = self->length};
   if (run->track && self->length > 0) {
     text.origins = self->origins;
     text.start = self->origins[0].start;

@@ -221,7 +221,7 @@ ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, siz
   ath_run *run;
   ATH_TRY(open_run(self, flags, out, &run));
   ATH_TRY(check_text(text, length));
-  ath_text whole = {.bytes = text, .length = length};
+  ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   ath_status status = encode(self, &whole, flags, run);
   if (status != ATH_OK) out->length = 0;
   else if (run->offsets) count_characters(text, out);
@@ -275,17 +275,26 @@ ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, 
   ATH_TRY(check_text(text, length));
   visit v = {visitor, context};
   walk w = {self, {visit_word, &v}, true};
-  ath_text whole = {.bytes = text, .length = length};
+  ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   return take_sequence(&w, run, &whole);
 }
 
 /* --- decoding ------------------------------------------------------------------------------ */
 
+/* The reference leaves out a token when what the decoders see of it is a special token's text. So
+ * one that the normaliser has changed stays. */
+static bool is_left_out(const ath_tokenizer *self, const ath_added_token *token) {
+  if (token->form_length != token->length ||
+      memcmp(token->form, token->content, token->length) != 0)
+    token = ath_added_tokens_by_content(&self->added, token->form, token->form_length);
+  return token != NULL && token->special;
+}
+
 static ath_status collect(const ath_tokenizer *self, const int32_t *ids, size_t count,
                           int skip_special, ath_pieces *pieces) {
   for (size_t i = 0; i < count; i++) {
     const ath_added_token *added = ath_added_tokens_by_id(&self->added, ids[i]);
-    if (skip_special && added != NULL && added->special) continue;
+    if (skip_special && added != NULL && is_left_out(self, added)) continue;
     size_t length;
     const char *bytes = added != NULL ? added->form : find_token(self, ids[i], &length);
     if (bytes == NULL)
