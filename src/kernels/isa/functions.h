@@ -8,7 +8,7 @@
 
 /* 2^n for −126 <= n <= 127, by its bits. */
 INLINE float power_of_two(int32_t n) {
-  int32_t bits = (n + 127) << 23;
+  uint32_t bits = (uint32_t)(n + 127) << 23;
   float out;
   memcpy(&out, &bits, sizeof out);
   return out;

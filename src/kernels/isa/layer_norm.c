@@ -24,16 +24,23 @@ static void compose_row(const float *x, const float *bias, const float *residual
 #undef CASE
 }
 
-/* The mean and 1/deviation of a row; two passes, since Σx² − (Σx)²/n cancels. */
+/* The mean and 1/deviation of a row, in two passes, since Σx² − (Σx)²/n cancels. The second
+ * also finds by how much the first mean was off. */
 INLINE void moments(const float *row, int64_t width, float epsilon, float *mean, float *rstd) {
-  float sum = 0, square = 0;
+  float sum = 0, off = 0, square = 0, n = (float)width;
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < width; j++) sum += row[j];
-  float middle = sum / (float)width;
-#pragma omp simd reduction(+ : square)
-  for (int64_t j = 0; j < width; j++) square += (row[j] - middle) * (row[j] - middle);
-  *mean = middle;
-  *rstd = 1 / sqrtf(square / (float)width + epsilon);
+  float middle = sum / n;
+#pragma omp simd reduction(+ : off, square)
+  for (int64_t j = 0; j < width; j++) {
+    float d = row[j] - middle;
+    off += d;
+    square += d * d;
+  }
+  off /= n;
+  float variance = square / n - off * off;
+  *mean = middle + off;
+  *rstd = 1 / sqrtf((variance > 0 ? variance : 0) + epsilon);
 }
 
 void KERNEL(layer_norm)(const float *x, const float *bias, const float *residual,
