@@ -1,0 +1,366 @@
+/* tokenizer.c: athanor tokenizer train, encode, decode, info. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "athanor/tokenizer.h"
+#include "base/buffer.h"
+#include "cli/cli.h"
+
+#define OUTPUT_LIMIT ((size_t)1 << 32)
+
+/* Writes the buffer to standard output and empties it. */
+static ath_status flush(ath_buffer *out) {
+  if (out->length > 0 && fwrite(out->bytes, 1, out->length, stdout) != out->length)
+    return ath_fail_errno(errno, "cannot write to standard output");
+  ath_buffer_clear(out);
+  return ATH_OK;
+}
+
+/* --- train --------------------------------------------------------------------------------- */
+
+static void print_training(const ath_training_report *report, const ath_tokenizer *tokenizer,
+                           const char *folder) {
+  printf("%s: %d tokens, from %llu lines (%.1f MB, %llu different words)\n", folder,
+         report->vocab_size, (unsigned long long)report->lines, (double)report->bytes / 1e6,
+         (unsigned long long)report->distinct_words);
+  if (report->lines_skipped > 0)
+    printf("lines skipped: %llu\n", (unsigned long long)report->lines_skipped);
+  printf("tokens per word: %.4f\nsha256: %s\n", report->tokens_per_word,
+         ath_tokenizer_hash(tokenizer));
+}
+
+static ath_status run_train(const ath_command *self, int argc, char **argv) {
+  ath_unigram_options defaults = ath_unigram_defaults();
+  const char *model = "unigram", *output = NULL;
+  ath_option_list inputs = {0};
+  int64_t vocab_size = defaults.vocab_size, threads = defaults.threads;
+  int64_t seed_size = (int64_t)defaults.seed_size;
+  const ath_option options[] = {
+    {"input", ATH_OPTION_LIST, &inputs, "FILE", "Text to train on, a line at a time", 0, 0, true},
+    {"output", ATH_OPTION_STRING, &output, "DIR", "Folder for the tokenizer's files", 0, 0, true},
+    {"model", ATH_OPTION_STRING, &model, "NAME", "Kind of model: unigram", 0, 0, false},
+    {"vocab-size", ATH_OPTION_INTEGER, &vocab_size, "N",
+     "Number of tokens, the five special ones included", 6, 1 << 24, false},
+    {"seed-size", ATH_OPTION_INTEGER, &seed_size, "N",
+     "Number of pieces to start from and choose among", 1, 1 << 28, false},
+    {"threads", ATH_OPTION_INTEGER, &threads, "N",
+     "Threads, 0 for one per core; the result is the same", 0, 4096, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  if (strcmp(model, "unigram") != 0)
+    return ath_fail(ATH_USAGE, "--model %s: the only kind of model there is yet is unigram",
+                    model);
+  defaults.vocab_size = (int32_t)vocab_size;
+  defaults.threads = (int)threads;
+  defaults.seed_size = (size_t)seed_size;
+  ath_tokenizer *tokenizer;
+  ath_training_report report;
+  ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));
+  ath_status status = ath_tokenizer_save(tokenizer, output);
+  if (status == ATH_OK) print_training(&report, tokenizer, output);
+  ath_tokenizer_destroy(tokenizer);
+  return status;
+}
+
+const ath_command ath_command_tokenizer_train = {
+  .name = "tokenizer train",
+  .summary = "make a tokenizer from text files",
+  .details =
+      "Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, which the\n"
+      "Python libraries open as they are. The special tokens [CLS] [SEP] <unk> <pad> [MASK] are\n"
+      "the ids 0 to 4.\n\n"
+      "Example:\n"
+      "  athanor tokenizer train --vocab-size 8000 --input text.txt --output run/tokenizer",
+  .run = run_train,
+};
+
+/* --- encode -------------------------------------------------------------------------------- */
+
+typedef struct encoder {
+  const ath_tokenizer *tokenizer;
+  bool json;
+  unsigned flags;
+  ath_encoding encoding;
+  ath_buffer line;
+} encoder;
+
+static ath_status put_json(encoder *self) {
+  const ath_encoding *e = &self->encoding;
+  ath_buffer *out = &self->line;
+  ATH_TRY(ath_buffer_string(out, "{\"ids\":["));
+  for (size_t i = 0; i < e->length; i++)
+    ATH_TRY(ath_buffer_format(out, "%s%d", i > 0 ? "," : "", e->ids[i]));
+  ATH_TRY(ath_buffer_string(out, "],\"tokens\":["));
+  for (size_t i = 0; i < e->length; i++) {
+    size_t length;
+    const char *token = ath_encoding_token(e, self->tokenizer, i, &length);
+    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
+    ATH_TRY(ath_buffer_json(out, token, length));
+  }
+  ATH_TRY(ath_buffer_string(out, "],\"offsets\":["));
+  for (size_t i = 0; i < e->length; i++)
+    ATH_TRY(ath_buffer_format(out, "%s[%u,%u]", i > 0 ? "," : "", e->starts[i], e->ends[i]));
+  return ath_buffer_string(out, "]}\n");
+}
+
+/* Control characters would break the line that shows them. */
+static ath_status put_visible(ath_buffer *out, const char *bytes, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)bytes[i];
+    if (c < 0x20 || c == 0x7F) ATH_TRY(ath_buffer_format(out, "\\x%02X", c));
+    else ATH_TRY(ath_buffer_byte(out, bytes[i]));
+  }
+  return ATH_OK;
+}
+
+static ath_status put_plain(encoder *self) {
+  const ath_encoding *e = &self->encoding;
+  for (size_t i = 0; i < e->length; i++) {
+    size_t length;
+    const char *token = ath_encoding_token(e, self->tokenizer, i, &length);
+    if (i > 0) ATH_TRY(ath_buffer_byte(&self->line, ' '));
+    ATH_TRY(put_visible(&self->line, token, length));
+  }
+  for (size_t i = 0; i < e->length; i++)
+    ATH_TRY(ath_buffer_format(&self->line, "%c%d", i > 0 ? ' ' : '\t', e->ids[i]));
+  return ath_buffer_byte(&self->line, '\n');
+}
+
+static ath_status encode_text(encoder *self, const char *text, size_t length) {
+  ATH_TRY(ath_tokenizer_encode(self->tokenizer, text, length, self->flags, &self->encoding));
+  ATH_TRY(self->json ? put_json(self) : put_plain(self));
+  return flush(&self->line);
+}
+
+static ath_status encode_all(encoder *self, const ath_operands *operands) {
+  for (int i = 0; i < operands->count; i++)
+    ATH_TRY_CONTEXT(encode_text(self, operands->items[i], strlen(operands->items[i])),
+                    "text %d", i + 1);
+  if (operands->count > 0) return ATH_OK;
+  for (unsigned long long number = 1;; number++) {
+    const char *line;
+    size_t length;
+    ATH_TRY(ath_cli_read_line(&line, &length));
+    if (line == NULL) return ATH_OK;
+    ATH_TRY_CONTEXT(encode_text(self, line, length), "standard input: line %llu", number);
+  }
+}
+
+static ath_status run_encode(const ath_command *self, int argc, char **argv) {
+  const char *folder = NULL;
+  bool json = false, special = true;
+  const ath_option options[] = {
+    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
+     0, 0, true},
+    {"json", ATH_OPTION_FLAG, &json, NULL,
+     "Print one object a text: ids, tokens, offsets in code points", 0, 0, false},
+    {"special-tokens", ATH_OPTION_FLAG, &special, NULL, "Add [CLS] and [SEP]", 0, 0, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  ath_tokenizer *tokenizer;
+  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  encoder e = {.tokenizer = tokenizer, .json = json, .line = ath_buffer_make(OUTPUT_LIMIT)};
+  e.flags = ATH_ENCODE_TOKENS | (json ? ATH_ENCODE_OFFSETS : 0u) |
+            (special ? ATH_ENCODE_SPECIAL : 0u);
+  ath_status status = encode_all(&e, &operands);
+  ath_encoding_free(&e.encoding);
+  ath_buffer_free(&e.line);
+  ath_tokenizer_destroy(tokenizer);
+  return status;
+}
+
+const ath_command ath_command_tokenizer_encode = {
+  .name = "tokenizer encode",
+  .summary = "turn text into tokens and ids",
+  .operands = "[TEXT…]",
+  .details =
+      "Without TEXT, each line of standard input is a text. A text gives one line: its tokens,\n"
+      "a tab, their ids.\n\n"
+      "Examples:\n"
+      "  athanor tokenizer encode --tokenizer run/tokenizer \"some text\"\n"
+      "  athanor tokenizer encode --tokenizer run/tokenizer --json < text.txt",
+  .run = run_encode,
+};
+
+/* --- decode -------------------------------------------------------------------------------- */
+
+typedef struct decoder {
+  const ath_tokenizer *tokenizer;
+  bool skip_special;
+  int32_t *ids;
+  size_t count, capacity;
+  ath_buffer line;
+} decoder;
+
+/* Adds the ids in a text, which spaces, tabs or commas separate. */
+static ath_status add_ids(decoder *self, const char *text) {
+  static const char between[] = " \t,[]";
+  for (text += strspn(text, between); *text != '\0'; text += strspn(text, between)) {
+    char *end;
+    errno = 0;
+    long id = strtol(text, &end, 10);
+    if (end == text || errno != 0 || id < 0 || id > INT32_MAX ||
+        (*end != '\0' && strchr(between, *end) == NULL))
+      return ath_fail(ATH_INVALID, "\"%.*s\" is not an id", (int)strcspn(text, between), text);
+    if (self->count == self->capacity) {
+      size_t capacity = self->capacity * 2 + 256;
+      int32_t *ids = realloc(self->ids, capacity * sizeof *ids);
+      if (ids == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu ids", capacity);
+      self->ids = ids;
+      self->capacity = capacity;
+    }
+    self->ids[self->count++] = (int32_t)id;
+    text = end;
+  }
+  return ATH_OK;
+}
+
+static ath_status decode_ids(decoder *self) {
+  ATH_TRY(ath_tokenizer_decode(self->tokenizer, self->ids, self->count, self->skip_special,
+                               &self->line));
+  self->count = 0;
+  ATH_TRY(ath_buffer_byte(&self->line, '\n'));
+  return flush(&self->line);
+}
+
+static ath_status decode_all(decoder *self, const ath_operands *operands) {
+  for (int i = 0; i < operands->count; i++) ATH_TRY(add_ids(self, operands->items[i]));
+  if (operands->count > 0) return decode_ids(self);
+  for (unsigned long long number = 1;; number++) {
+    const char *line;
+    size_t length;
+    ATH_TRY(ath_cli_read_line(&line, &length));
+    if (line == NULL) return ATH_OK;
+    ATH_TRY_CONTEXT(add_ids(self, line), "standard input: line %llu", number);
+    ATH_TRY_CONTEXT(decode_ids(self), "standard input: line %llu", number);
+  }
+}
+
+static ath_status run_decode(const ath_command *self, int argc, char **argv) {
+  const char *folder = NULL;
+  bool skip = false;
+  const ath_option options[] = {
+    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
+     0, 0, true},
+    {"skip-special-tokens", ATH_OPTION_FLAG, &skip, NULL, "Leave out [CLS], [SEP] and their like",
+     0, 0, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  ath_tokenizer *tokenizer;
+  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  decoder d = {.tokenizer = tokenizer, .skip_special = skip,
+               .line = ath_buffer_make(OUTPUT_LIMIT)};
+  ath_status status = decode_all(&d, &operands);
+  free(d.ids);
+  ath_buffer_free(&d.line);
+  ath_tokenizer_destroy(tokenizer);
+  return status;
+}
+
+const ath_command ath_command_tokenizer_decode = {
+  .name = "tokenizer decode",
+  .summary = "turn ids back into text",
+  .operands = "[ID…]",
+  .details =
+      "Without ids, each line of standard input holds those of one text.\n\n"
+      "Example:\n"
+      "  athanor tokenizer decode --tokenizer run/tokenizer --skip-special-tokens 0 52 138 1",
+  .run = run_decode,
+};
+
+/* --- info ---------------------------------------------------------------------------------- */
+
+static const char *const role_names[ATH_TOKEN_ROLE_COUNT] = {
+  [ATH_TOKEN_CLS] = "cls", [ATH_TOKEN_SEP] = "sep", [ATH_TOKEN_UNK] = "unk",
+  [ATH_TOKEN_PAD] = "pad", [ATH_TOKEN_MASK] = "mask",
+};
+
+/* The longest token, and the mean length of all, in bytes. */
+static const char *measure_tokens(const ath_tokenizer *tokenizer, int32_t *longest,
+                                  double *mean) {
+  size_t most = 0, total = 0, count = 0;
+  *longest = -1;
+  for (int32_t id = 0; id < ath_tokenizer_size(tokenizer); id++) {
+    const char *token = ath_tokenizer_token(tokenizer, id);
+    if (token == NULL || ath_tokenizer_is_special(tokenizer, id)) continue;
+    size_t length = strlen(token);
+    total += length;
+    count++;
+    if (length <= most) continue;
+    most = length;
+    *longest = id;
+  }
+  *mean = count > 0 ? (double)total / (double)count : 0;
+  return *longest >= 0 ? ath_tokenizer_token(tokenizer, *longest) : "";
+}
+
+static void print_info(const ath_tokenizer *tokenizer) {
+  int32_t longest;
+  double mean;
+  const char *token = measure_tokens(tokenizer, &longest, &mean);
+  printf("tokens: %d\nsha256: %s\nmean length: %.2f bytes\n", ath_tokenizer_size(tokenizer),
+         ath_tokenizer_hash(tokenizer), mean);
+  if (longest >= 0) printf("longest: %s (%zu bytes, id %d)\n", token, strlen(token), longest);
+  printf("special tokens:\n");
+  for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) {
+    int32_t id = ath_tokenizer_special(tokenizer, (ath_token_role)r);
+    if (id >= 0) printf("  %-5s %s = %d\n", role_names[r], ath_tokenizer_token(tokenizer, id), id);
+    else printf("  %-5s none\n", role_names[r]);
+  }
+}
+
+static ath_status print_info_json(const ath_tokenizer *tokenizer) {
+  ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);
+  ath_status status;
+  ATH_TRY_GOTO(ath_buffer_format(&out, "{\"tokens\":%d,\"sha256\":\"%s\",\"special\":{",
+                                 ath_tokenizer_size(tokenizer), ath_tokenizer_hash(tokenizer)),
+               done);
+  for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++)
+    ATH_TRY_GOTO(ath_buffer_format(&out, "%s\"%s\":%d", r > 0 ? "," : "", role_names[r],
+                                   ath_tokenizer_special(tokenizer, (ath_token_role)r)),
+                 done);
+  ATH_TRY_GOTO(ath_buffer_string(&out, "}}\n"), done);
+  status = flush(&out);
+done:
+  ath_buffer_free(&out);
+  return status;
+}
+
+static ath_status run_info(const ath_command *self, int argc, char **argv) {
+  const char *folder = NULL;
+  bool json = false;
+  const ath_option options[] = {
+    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
+     0, 0, true},
+    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one object; an id of -1 means there is none",
+     0, 0, false},
+    {0},
+  };
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  ath_tokenizer *tokenizer;
+  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  ath_status status = ATH_OK;
+  if (json) status = print_info_json(tokenizer);
+  else print_info(tokenizer);
+  ath_tokenizer_destroy(tokenizer);
+  return status;
+}
+
+const ath_command ath_command_tokenizer_info = {
+  .name = "tokenizer info",
+  .summary = "show a tokenizer's size, special tokens and hash",
+  .details = "Example:\n  athanor tokenizer info --tokenizer run/tokenizer",
+  .run = run_info,
+};
