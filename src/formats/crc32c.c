@@ -61,6 +61,7 @@ static void make_tables(void) {
     for (int k = 1; k < 8; k++)
       slices[k][value] = ath_crc32c_plain(slices[k - 1][value], &zero, 1);
   }
+  assert(slices[0][128] == polynomial); /* the top bit of a byte meets nothing but zeros */
   make_shift(ATH_CRC32C_LONG, &shifts.over_long);
   make_shift(ATH_CRC32C_SHORT, &shifts.over_short);
 }

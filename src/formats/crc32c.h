@@ -19,6 +19,7 @@ uint32_t ath_crc32c_instruction(uint32_t state, const uint8_t *bytes, size_t cou
 
 /* Lengths of the blocks that three instruction streams work on side by side. */
 enum { ATH_CRC32C_LONG = 4096, ATH_CRC32C_SHORT = 128 };
+_Static_assert(ATH_CRC32C_SHORT % 8 == 0 && ATH_CRC32C_LONG % 8 == 0, "blocks are whole words");
 
 /* What appending a block of zero bytes does to the register, for each value of each of its four
  * bytes: moving one stream's result past the next stream's block is four look-ups. */

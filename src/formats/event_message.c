@@ -47,6 +47,7 @@ static ath_status begin_event(double wall_time, int64_t step, uint32_t field, si
                               ath_buffer *out, uint8_t **at) {
   ATH_TRY(ath_buffer_reserve(out, ATH_TFRECORD_HEAD + HEAD_BYTES_MAX + inside + ATH_TFRECORD_TAIL));
   uint8_t *begin = (uint8_t *)out->bytes + out->length + ATH_TFRECORD_HEAD;
+  assert(inside > 0);
   uint8_t *put = ath_wire_put_varint(begin, ath_wire_tag(EVENT_WALL_TIME, ATH_WIRE_64));
   memcpy(put, &wall_time, 8);
   put += 8;

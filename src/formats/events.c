@@ -79,6 +79,7 @@ static ath_status create_file(const char *folder, ath_events *self) {
 /* Writes the record in the buffer as a whole or, on a full disk say, not at all: a half one would
  * hide all that follow it. */
 static ath_status append_record(ath_events *self) {
+  assert(self->file >= 0 && self->record.length > 0);
   size_t done = 0;
   while (done < self->record.length) {
     ssize_t put = write(self->file, self->record.bytes + done, self->record.length - done);
@@ -114,7 +115,10 @@ ath_status ath_events_create(const char *folder, int64_t resume_step, ath_events
   ath_status status = create_file(folder, self);
   if (status == ATH_OK) status = write_beginning(self, resume_step);
   if (status != ATH_OK) {
-    if (self->file >= 0) close(self->file);
+    if (self->file >= 0) {
+      close(self->file);
+      unlink(self->path);
+    }
     ath_buffer_free(&self->record);
     free(self);
     return status;
@@ -124,6 +128,7 @@ ath_status ath_events_create(const char *folder, int64_t resume_step, ath_events
 }
 
 ath_status ath_events_scalar(ath_events *self, int64_t step, const char *tag, float value) {
+  assert(step >= 0 && tag[0] != '\0');
   double time = now();
   ath_buffer_clear(&self->record);
   ATH_TRY_CONTEXT(ath_event_scalar(time, step, tag, value, &self->record), "%s", self->path);

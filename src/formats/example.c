@@ -41,6 +41,7 @@ static uint64_t as_varint(int32_t value) { return (uint64_t)(int64_t)value; }
 static size_t field_size(size_t inside) { return 1 + ath_wire_varint_size(inside) + inside; }
 
 static feature_sizes measure(const ath_int64_feature *feature) {
+  assert(feature->name != NULL && (feature->values != NULL || feature->count == 0));
   feature_sizes sizes = {0};
   for (size_t i = 0; i < feature->count; i++)
     sizes.packed += ath_wire_varint_size(as_varint(feature->values[i]));
@@ -52,6 +53,7 @@ static feature_sizes measure(const ath_int64_feature *feature) {
 }
 
 static uint8_t *put_feature(uint8_t *out, const ath_int64_feature *feature) {
+  const uint8_t *begin = out;
   feature_sizes sizes = measure(feature);
   size_t name_length = strlen(feature->name);
   out = ath_wire_put_head(out, FEATURES_ENTRY, sizes.entry);
@@ -62,6 +64,7 @@ static uint8_t *put_feature(uint8_t *out, const ath_int64_feature *feature) {
   out = ath_wire_put_head(out, LIST_VALUE, sizes.packed);
   for (size_t i = 0; i < feature->count; i++)
     out = ath_wire_put_varint(out, as_varint(feature->values[i]));
+  assert((size_t)(out - begin) == sizes.whole);
   return out;
 }
 
@@ -87,6 +90,7 @@ static bool is_message(const ath_wire_field *field, uint32_t number) {
 
 /* Finds the kind and the list of a Feature. */
 static ath_status read_feature(ath_wire feature, ath_feature_view *view) {
+  assert(view->kind == ATH_FEATURE_EMPTY && view->list == NULL);
   while (feature.at < feature.end) {
     ath_wire_field field;
     ATH_TRY(ath_wire_next(&feature, &field));
@@ -174,6 +178,7 @@ static const uint64_t top_bits = UINT64_C(0x8080808080808080); /* set in all but
 
 /* Takes eight values below 128 at once while there are such (an attention mask is nothing else). */
 static void add_small_values(int64_reader *self, ath_wire *packed) {
+  assert(self->count <= self->capacity);
   while (ath_wire_left(packed) >= 8 && self->capacity - self->count >= 8 &&
          (ath_load_u64(packed->at) & top_bits) == 0) {
     for (int i = 0; i < 8; i++) self->values[self->count + i] = packed->at[i];
@@ -191,6 +196,7 @@ static int32_t join_groups(uint64_t bytes) {
 /* Takes values two at a time while both are at most four bytes long. There is no branch on their
  * lengths: those of token ids change too irregularly to be foreseen. */
 static void add_pairs(int64_reader *self, ath_wire *packed) {
+  assert(self->count <= self->capacity);
   while (ath_wire_left(packed) >= 8 && self->capacity - self->count >= 2) {
     uint64_t word = ath_load_u64(packed->at);
     uint64_t first_ends = ~word & top_bits, second_ends = first_ends & (first_ends - 1);
@@ -203,6 +209,7 @@ static void add_pairs(int64_reader *self, ath_wire *packed) {
     values[1] = join_groups(word >> first_bits & ((UINT64_C(1) << second_bits) - 1));
     self->count += 2;
     packed->at += (first_bits + second_bits) / 8;
+    assert(packed->at <= packed->end);
   }
 }
 
@@ -241,6 +248,7 @@ static ath_status read_int64_feature(void *context, const ath_feature_view *feat
 
 ath_status ath_example_read_int64(const void *bytes, size_t length, const char *name,
                                   int32_t *values, size_t capacity, size_t *count) {
+  assert(values != NULL || capacity == 0);
   int64_reader reader = {name, strlen(name), values, capacity, 0, false};
   ATH_TRY(walk(bytes, length, read_int64_feature, &reader));
   if (!reader.found) return ath_fail(ATH_NOT_FOUND, "the Example has no feature \"%s\"", name);

@@ -74,6 +74,7 @@ static ath_status find_header(const ath_mapping *file, size_t *length) {
     return ath_fail(ATH_CORRUPT, "invalid header length: %" PRIu64 " bytes, but the file has %zu",
                     stated, file->size);
   *length = (size_t)stated;
+  assert(8 + *length <= file->size);
   return ATH_OK;
 }
 
@@ -83,7 +84,7 @@ static ath_status parse_header(const ath_mapping *file, size_t length, json_t **
     return ath_fail(ATH_CORRUPT, "invalid header: it does not begin with '{'");
   json_error_t error;
   json_t *header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-  if (header == NULL && json_error_code(&error) == json_error_out_of_memory)
+  if (header == NULL && error.text[0] == '\0') /* jansson says nothing when memory is out */
     return ath_fail(ATH_NO_MEMORY, "no memory for the header");
   if (header == NULL)
     return ath_fail(ATH_CORRUPT, "invalid header: byte %d: %s", error.position, error.text);
@@ -193,6 +194,7 @@ static ath_status list_entries(ath_safetensors *self, const span *spans, size_t 
   for (size_t i = 0; i < count; i++) {
     if (!spans[i].listed) continue;
     ath_tensor_entry *entry = &self->entries[self->count];
+    assert(spans[i].end - spans[i].begin == ath_type_bytes(&spans[i].entry.type));
     *entry = spans[i].entry;
     entry->data = data + spans[i].begin;
     entry->name = ath_arena_string(self->arena, entry->name);
@@ -215,6 +217,7 @@ static ath_status read_spans(json_t *header, uint64_t data_size, span *spans, si
     ATH_TRY_CONTEXT(read_tensor(tensor, data_size, &spans[*count]), "tensor \"%.200s\"", name);
     ++*count;
   }
+  assert(*count <= json_object_size(header));
   if (*count > 0) qsort(spans, *count, sizeof *spans, by_place);
   return check_cover(spans, *count, data_size);
 }
@@ -226,6 +229,7 @@ static ath_status read_header(ath_safetensors *self, json_t *header, size_t leng
   span *spans = malloc((most + 1) * sizeof *spans);
   if (spans == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu tensors", most);
   const uint8_t *data = self->file.bytes + 8 + length;
+  assert(8 + length <= self->file.size);
   ath_status status = read_spans(header, self->file.size - 8 - length, spans, &count);
   if (status == ATH_OK) status = list_entries(self, spans, count, data);
   free(spans);
@@ -284,6 +288,7 @@ const ath_tensor_entry *ath_safetensors_find(const ath_safetensors *self, const 
 static int rank_of(ath_dtype dtype) {
   int rank = 0;
   while (dtypes[rank].dtype != (int)dtype) rank++;
+  assert(rank < (int)DTYPE_ROWS && dtypes[rank].bits == 8 * (int)ath_dtype_size(dtype));
   return rank;
 }
 
@@ -338,6 +343,7 @@ static ath_status make_header(const ath_tensor_entry *const *order, size_t count
   ATH_TRY(ath_buffer_byte(out, '}'));
   while (out->length % 8 != 0) ATH_TRY(ath_buffer_byte(out, ' '));
   uint64_t length = out->length - 8;
+  assert(out->bytes[8] == '{' && length % 8 == 0);
   memcpy(out->bytes, &length, 8);
   return ATH_OK;
 }

@@ -18,7 +18,10 @@
 #include "formats/wire.h"
 #include "storage/file.h"
 
+_Static_assert(ATH_TFRECORD_HEAD == 8 + 4, "a length and its checksum");
+
 ath_tfrecord_frame ath_tfrecord_frame_make(const void *bytes, size_t length) {
+  assert(bytes != NULL || length == 0);
   ath_tfrecord_frame frame;
   uint64_t length_field = length;
   memcpy(frame.head, &length_field, 8);
@@ -92,6 +95,7 @@ static ath_status next_record(ath_tfrecord_reader *self, bool check_data, ath_re
   out->length = length;
   self->at += ATH_TFRECORD_HEAD + length + ATH_TFRECORD_TAIL;
   self->number++;
+  assert(self->at <= self->file.size);
   return ATH_OK;
 }
 
@@ -143,6 +147,7 @@ static ath_status put(ath_tfrecord_writer *self, const void *bytes, size_t count
   ATH_TRY(ath_file_writer_write(self->file, bytes, count));
   self->size += count;
   self->crc = ath_crc32c(self->crc, bytes, count);
+  assert(self->size >= count);
   return ATH_OK;
 }
 

@@ -29,6 +29,7 @@ static ath_status read_bytes(ath_wire *self, ath_wire *inside) {
                     (unsigned long long)length, ath_wire_left(self));
   *inside = ath_wire_make(self->at, (size_t)length);
   self->at += length;
+  assert(self->at <= self->end);
   return ATH_OK;
 }
 
