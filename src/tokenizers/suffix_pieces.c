@@ -115,13 +115,14 @@ static uint64_t count_of(const suffix_view *self, size_t i) {
 /* Adds the node "the first `length` bytes of suffixes first … last − 1" if it can be a piece. */
 static ath_status add_node(const suffix_view *self, size_t first, size_t last, size_t length,
                            uint64_t count, piece_list *out) {
+  assert(first < last && count >= last - first);
   const char *bytes = self->text + self->suffixes[first];
-  if (length >= PREFIX_MAX || ath_utf8_continues(bytes[0])) return ATH_OK;
+  if (length == 0 || length >= PREFIX_MAX || count < 2 || ath_utf8_continues(bytes[0])) return ATH_OK;
   int characters = code_points(bytes, length);
   if (characters < 2 || characters > self->max_length) return ATH_OK;
   return push(out, (ath_seed_piece){.first = (uint32_t)first, .last = (uint32_t)last,
                                     .length = (uint8_t)length, .count = count,
-                                    .score = (uint64_t)(last - first) * (uint64_t)characters});
+                                    .score = count * (uint64_t)characters});
 }
 
 /* An inner node that is open: its suffixes begin at `first`, share `length` bytes, and those seen
@@ -131,13 +132,24 @@ typedef struct open_node {
   uint64_t count;
 } open_node;
 
-/* Walks the suffixes in order and gives each inner node when its last suffix is passed. */
-static ath_status add_inner_nodes(const suffix_view *self, piece_list *out) {
+/* Adds the rest of a word from suffix i on, if no other word has it: a leaf here, but an inner
+ * node of the corpus when the word stands there twice. */
+static ath_status add_leaf(const suffix_view *self, size_t i, piece_list *out) {
+  size_t shared = self->prefixes[i] > self->prefixes[i + 1] ? self->prefixes[i]
+                                                            : self->prefixes[i + 1];
+  size_t length = strnlen(self->text + self->suffixes[i], PREFIX_MAX);
+  if (length <= shared) return ATH_OK;
+  return add_node(self, i, i + 1, length, count_of(self, i), out);
+}
+
+/* Walks the suffixes in order and adds each node when its last suffix is passed. */
+static ath_status add_nodes(const suffix_view *self, piece_list *out) {
   open_node stack[PREFIX_MAX + 1] = {{0}};
   size_t top = 0;
   for (size_t i = 1; i <= self->n; i++) {
     size_t shared = self->prefixes[i], first = i - 1;
     uint64_t count = count_of(self, i - 1);
+    ATH_TRY(add_leaf(self, i - 1, out));
     while (stack[top].length > shared) {
       const open_node *node = &stack[top--];
       first = node->first;
@@ -180,7 +192,7 @@ static ath_status find_pieces(const suffix_view *view, size_t seed_size, ath_see
   piece_list list = {0};
   ath_status status = add_characters(view, &list);
   size_t characters = list.count;
-  if (status == ATH_OK) status = add_inner_nodes(view, &list);
+  if (status == ATH_OK) status = add_nodes(view, &list);
   if (status != ATH_OK) {
     free(list.pieces);
     return status;
