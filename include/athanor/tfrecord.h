@@ -47,7 +47,8 @@ typedef struct ath_record {
 
 /* Reading maps the file; records point into it and stay valid until close. Both checksums are
  * verified. ATH_CORRUPT names file, record, byte and the check that failed; a cut inside a record
- * is "truncated". One reader belongs to one thread at a time. */
+ * is "truncated"; a gzip- or zlib-compressed file is ATH_UNSUPPORTED and said to be one. One
+ * reader belongs to one thread at a time. */
 typedef struct ath_tfrecord_reader ath_tfrecord_reader;
 ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) ATH_MUST_CHECK;
 ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
@@ -88,7 +89,8 @@ ath_status ath_example_write(const ath_int64_feature *features, size_t count,
 /* Reads the int64 list `name` of an Example into values[capacity], sets *count. Lists may be
  * packed or not, map entries in any order, unknown fields are skipped. ATH_NOT_FOUND if the
  * feature is missing; ATH_INVALID if it is of another kind, longer than `capacity`, or has a
- * value that does not fit 32 bits; ATH_CORRUPT if the message is malformed. */
+ * value that does not fit 32 bits; ATH_CORRUPT if the message is malformed. The text does not
+ * name the record: the caller adds it. */
 ath_status ath_example_read_int64(const void *bytes, size_t length, const char *name,
                                   int32_t *values, size_t capacity, size_t *count) ATH_MUST_CHECK;
 
