@@ -64,8 +64,9 @@ INLINE void transpose4(const float *const rows[4], int64_t offset, vec4 out[4]) 
 }
 
 /* Packs `count` rows of `depth` <= PACK_DEPTH floats as a panel of `width` columns: out[p][r] =
- * rows[r][p], zero for r >= count. The rows need not be evenly spaced. Writes up to 3 floats past
- * the panel when the width is no multiple of 4: panels are packed in order of address. */
+ * rows[r][p], zero for r >= count. The rows need not be evenly spaced. When the width is no multiple
+ * of 4, stores reach up to 3 floats into the panel's next row, so its last row is written by
+ * itself: the next panel may be another thread's, and packed already. */
 INLINE void pack_rows(const int width, const float *const *rows, int64_t count, int64_t depth,
                       float *out) {
   static const float zeros[PACK_DEPTH];
@@ -73,8 +74,9 @@ INLINE void pack_rows(const int width, const float *const *rows, int64_t count, 
   const int groups = (width + 3) / 4;
   const float *row[WIDEST_PANEL];
   for (int r = 0; r < 4 * groups; r++) row[r] = r < count ? rows[r] : zeros;
+  const int64_t in_fours = width % 4 == 0 ? depth : depth - 1;
   int64_t p = 0;
-  for (; p + 4 <= depth; p += 4) {
+  for (; p + 4 <= in_fours; p += 4) {
     vec4 block[WIDEST_PANEL];
 #pragma GCC unroll 16
     for (int g = 0; g < groups; g++) transpose4(row + 4 * g, p, block + 4 * g);
