@@ -26,8 +26,7 @@ static double gflops_over(const ath_run *run, const ath_run_window *window) {
 ath_status ath_run_open_reports(ath_run *self) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, self->options.output_dir, "runs"));
-  ATH_TRY(ath_events_create(path, self->resumed_from > 0 ? self->resumed_from + 1 : 0,
-                            &self->events));
+  ATH_TRY(ath_events_create(path, self->resumed_from, &self->events));
   ATH_TRY(ath_path_join(path, self->options.output_dir, "log.jsonl"));
   self->log = fopen(path, "a");
   if (self->log == NULL) return ath_fail_errno(errno, "%s", path);
