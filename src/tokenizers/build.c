@@ -2,6 +2,7 @@
 #include "tokenizers/build.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -37,6 +38,14 @@ static const char pipeline[] =
     "\"special_tokens\":{" TOKEN("[CLS]", 0) "," TOKEN("[SEP]", 1) "}},"
     "\"decoder\":" METASPACE "}";
 
+/* The nearest number of 15 significant digits. The tokenizers library reads longer ones off by a
+ * last bit (its JSON reader does not round exactly); these it reads as they are written. */
+static double round_score(double score) {
+  char text[32];
+  snprintf(text, sizeof text, "%.14e", score);
+  return strtod(text, NULL);
+}
+
 static ath_status add_piece(ath_unigram *model, size_t index, const ath_unigram_piece *piece) {
   size_t length = strlen(piece->text);
   if (length == 0) return ath_fail(ATH_INVALID, "piece %zu is empty", index);
@@ -47,7 +56,7 @@ static ath_status add_piece(ath_unigram *model, size_t index, const ath_unigram_
                     piece->text);
   const char *copy = ath_arena_string_n(model->arena, piece->text, length);
   if (copy == NULL) return ATH_NO_MEMORY;
-  ath_unigram_add(model, copy, length, piece->score);
+  ath_unigram_add(model, copy, length, round_score(piece->score));
   return ATH_OK;
 }
 

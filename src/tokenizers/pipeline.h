@@ -101,8 +101,8 @@ struct ath_run {
 /* Releases what the run keeps, not its tokens. */
 void ath_run_free(ath_run *run);
 
-/* Memory of at least `size` bytes, zeroed when it is first made; a larger size loses what was in
- * it. NULL, with the failure text set, when there is none. */
+/* Memory of at least `size` bytes, aligned to 64, zeroed when it is first made; a larger size
+ * loses what was in it. NULL, with the failure text set, when there is none. */
 void *ath_run_scratch(ath_run *run, int which, size_t size);
 
 /* Makes room for `extra` more tokens. */

@@ -147,10 +147,14 @@ void *ath_run_scratch(ath_run *run, int which, size_t size) {
   if (size <= run->scratch_size[which]) return run->scratch[which];
   free(run->scratch[which]);
   run->scratch_size[which] = 0;
-  run->scratch[which] = calloc(1, size);
-  if (run->scratch[which] == NULL) no_memory(size);
-  else run->scratch_size[which] = size;
-  return run->scratch[which];
+  size_t rounded = (size + 63) & ~(size_t)63;
+  run->scratch[which] = rounded >= size ? aligned_alloc(64, rounded) : NULL;
+  if (run->scratch[which] == NULL) {
+    no_memory(size);
+    return NULL;
+  }
+  run->scratch_size[which] = rounded;
+  return memset(run->scratch[which], 0, rounded);
 }
 
 void ath_run_free(ath_run *run) {

@@ -276,6 +276,22 @@ static ath_status emit(const ath_unigram *self, ath_run *run, const ath_text *wo
   return ATH_OK;
 }
 
+/* The same for a word from the cache. All places of it are copied: cheaper than the right few. */
+static ath_status emit_cached(const ath_unigram *self, ath_run *run, const ath_text *word,
+                              const ath_cached_word *cached) {
+  ath_word_piece pieces[ATH_WORD_PIECES];
+  ath_encoding *out = run->out;
+  if (!run->offsets && !run->tokens) {
+    ATH_TRY(ath_run_reserve(run, ATH_WORD_PIECES));
+    memcpy(out->ids + out->length, cached->ids, sizeof cached->ids);
+    out->length += cached->count;
+    return ATH_OK;
+  }
+  for (size_t i = 0; i < cached->count; i++)
+    pieces[i] = (ath_word_piece){cached->ids[i], cached->ends[i]};
+  return emit(self, run, word, pieces, cached->count);
+}
+
 static void reverse(ath_word_piece *pieces, size_t count) {
   for (size_t i = 0; i < count / 2; i++) {
     ath_word_piece piece = pieces[i];
@@ -284,17 +300,9 @@ static void reverse(ath_word_piece *pieces, size_t count) {
   }
 }
 
-static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
-  const ath_unigram *self = data;
-  ath_word_cache *cache = ath_word_cache_of(run);
-  if (cache == NULL) return ATH_NO_MEMORY;
-  ath_word_key key;
-  bool cached = ath_word_key_make(word, &key);
-  if (cached) {
-    const ath_word_piece *pieces;
-    size_t count = ath_word_cache_find(cache, &key, &pieces);
-    if (count > 0) return emit(self, run, word, pieces, count);
-  }
+/* Finds the pieces of a word that the cache does not have, or cannot hold: `key` is NULL. */
+static ath_status encode_new(const ath_unigram *self, ath_run *run, const ath_text *word,
+                             ath_word_cache *cache, const ath_word_key *key) {
   place *places = ath_run_scratch(run, ATH_SCRATCH_LATTICE, (word->length + 1) * sizeof *places);
   ath_word_piece *pieces =
       ath_run_scratch(run, ATH_SCRATCH_PIECES, (word->length + 1) * sizeof *pieces);
@@ -302,8 +310,19 @@ static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
   ATH_TRY(search(self, word, places));
   size_t count = trace(self, word, places, pieces);
   reverse(pieces, count);
-  if (cached) ath_word_cache_put(cache, &key, pieces, count);
+  if (key != NULL) ath_word_cache_put(cache, key, pieces, count);
   return emit(self, run, word, pieces, count);
+}
+
+static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
+  const ath_unigram *self = data;
+  ath_word_cache *cache = ath_word_cache_of(run);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  ath_word_key key;
+  if (!ath_word_key_make(word, &key)) return encode_new(self, run, word, cache, NULL);
+  const ath_cached_word *cached = ath_word_cache_find(cache, &key);
+  if (cached != NULL) return emit_cached(self, run, word, cached);
+  return encode_new(self, run, word, cache, &key);
 }
 
 const ath_model_kind ath_model_unigram = {

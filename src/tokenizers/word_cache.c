@@ -1,61 +1,66 @@
-/* word_cache.c: a two-way table whose entry is one line of the processor's cache … and a half. */
+/* word_cache.c: a table of two places a word, each one line of the processor's cache. */
 #include "tokenizers/word_cache.h"
 
 #include <string.h>
-
-enum { ENTRIES = 1 << 15 };
-
-typedef struct entry {
-  uint64_t words[ATH_WORD_KEY_BYTES / 8];
-  uint32_t length;
-  uint32_t count; /* 0: free */
-  ath_word_piece pieces[ATH_WORD_PIECES];
-} entry;
-
-struct ath_word_cache {
-  entry entries[ENTRIES];
-};
 
 ath_word_cache *ath_word_cache_of(ath_run *run) {
   return ath_run_scratch(run, ATH_SCRATCH_CACHE, sizeof(ath_word_cache));
 }
 
+static uint64_t load(const char *bytes, size_t count) {
+  uint64_t value = 0;
+  if (count == 8) memcpy(&value, bytes, 8); /* the usual case, one instruction */
+  else memcpy(&value, bytes, count);
+  return value;
+}
+
+/* The last `count` bytes of the eight that end at `end`, as if they had been loaded alone. */
+static uint64_t load_tail(const char *end, size_t count) {
+  if (count == 0) return 0;
+  uint64_t value = load(end - 8, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return value >> (8 * (8 - count));
+#else
+  return value << (8 * (8 - count));
+#endif
+}
+
 bool ath_word_key_make(const ath_text *word, ath_word_key *out) {
-  if (word->length > ATH_WORD_KEY_BYTES) return false;
-  memset(out->words, 0, sizeof out->words);
-  memcpy(out->words, word->bytes, word->length);
-  out->length = (uint32_t)word->length;
-  uint64_t hash = out->length;
-  for (size_t i = 0; i < ATH_WORD_KEY_BYTES / 8; i++) {
-    hash = (hash ^ out->words[i]) * UINT64_C(0x9E3779B97F4A7C15);
-    hash ^= hash >> 29;
+  const char *bytes = word->bytes;
+  size_t length = word->length;
+  uint64_t *w = out->words;
+  if (length > ATH_WORD_KEY_BYTES) return false;
+  if (length < 8) {
+    w[0] = load(bytes, length);
+    w[1] = w[2] = 0;
+  } else if (length < 16) {
+    w[0] = load(bytes, 8);
+    w[1] = load_tail(bytes + length, length - 8);
+    w[2] = 0;
+  } else {
+    w[0] = load(bytes, 8);
+    w[1] = load(bytes + 8, 8);
+    w[2] = load_tail(bytes + length, length - 16);
   }
-  out->hash = (uint32_t)(hash >> 32) & (ENTRIES - 1);
+  out->length = (uint32_t)length;
+  uint64_t hash = (w[0] ^ length) * UINT64_C(0x9E3779B97F4A7C15);
+  hash = (hash ^ hash >> 32 ^ w[1]) * UINT64_C(0xD6E8FEB86659FD93);
+  hash = (hash ^ hash >> 32 ^ w[2]) * UINT64_C(0xC2B2AE3D27D4EB4F);
+  out->place = (uint32_t)(hash >> 32) & (ATH_WORD_ENTRIES - 1);
   return true;
-}
-
-static bool holds(const entry *self, const ath_word_key *key) {
-  return self->count > 0 && self->length == key->length && self->words[0] == key->words[0] &&
-         self->words[1] == key->words[1] && self->words[2] == key->words[2];
-}
-
-size_t ath_word_cache_find(const ath_word_cache *self, const ath_word_key *key,
-                           const ath_word_piece **pieces) {
-  const entry *e = &self->entries[key->hash];
-  if (!holds(e, key)) e = &self->entries[key->hash ^ 1];
-  if (!holds(e, key)) return 0;
-  *pieces = e->pieces;
-  return e->count;
 }
 
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count) {
-  assert(count > 0);
+  assert(count > 0 && key->length <= ATH_WORD_KEY_BYTES);
   if (count > ATH_WORD_PIECES) return;
-  entry *e = &self->entries[key->hash];
-  if (e->count > 0) self->entries[key->hash ^ 1] = *e; /* the older of the two goes */
-  memcpy(e->words, key->words, sizeof e->words);
-  e->length = key->length;
-  e->count = (uint32_t)count;
-  memcpy(e->pieces, pieces, count * sizeof *pieces);
+  ath_cached_word *word = &self->entries[key->place];
+  if (word->count > 0) self->entries[key->place ^ 1] = *word;
+  memcpy(word->words, key->words, sizeof word->words);
+  word->length = (uint8_t)key->length;
+  word->count = (uint8_t)count;
+  for (size_t i = 0; i < count; i++) {
+    word->ids[i] = pieces[i].id;
+    word->ends[i] = (uint8_t)pieces[i].end;
+  }
 }

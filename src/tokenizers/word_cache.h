@@ -1,38 +1,62 @@
 /* word_cache.h: the pieces of the words met lately. Text repeats its words, so most of them are
- * found here, at the price of one cache line. Belongs to one run; holds a fixed amount. */
+ * found here, at the price of one line of the processor's cache. Belongs to one run; has a fixed
+ * size. */
 #ifndef ATHANOR_TOKENIZERS_WORD_CACHE_H
 #define ATHANOR_TOKENIZERS_WORD_CACHE_H
 
 #include "tokenizers/pipeline.h"
 
 enum {
-  ATH_WORD_KEY_BYTES = 24, /* longer words are not cached */
+  ATH_WORD_KEY_BYTES = 24, /* longer words are not kept */
   ATH_WORD_PIECES = 6,     /* nor those of more pieces */
+  ATH_WORD_ENTRIES = 1 << 14,
 };
-
-typedef struct ath_word_piece {
-  int32_t id;
-  uint32_t end; /* byte offset in the word where the piece ends */
-} ath_word_piece;
 
 typedef struct ath_word_key {
   uint64_t words[ATH_WORD_KEY_BYTES / 8]; /* the word's bytes, then zeros */
   uint32_t length;
-  uint32_t hash;
+  uint32_t place; /* where in the table it belongs */
 } ath_word_key;
 
-typedef struct ath_word_cache ath_word_cache;
+/* A word and its pieces: 64 bytes. */
+typedef struct ath_cached_word {
+  _Alignas(64) uint64_t words[ATH_WORD_KEY_BYTES / 8];
+  int32_t ids[ATH_WORD_PIECES];
+  uint8_t ends[ATH_WORD_PIECES]; /* byte offset in the word where each piece ends */
+  uint8_t length;
+  uint8_t count; /* 0: free */
+} ath_cached_word;
+
+typedef struct ath_word_cache {
+  ath_cached_word entries[ATH_WORD_ENTRIES];
+} ath_word_cache;
+
+typedef struct ath_word_piece {
+  int32_t id;
+  uint32_t end;
+} ath_word_piece;
 
 /* The run's cache, made on first use; NULL, with the failure text set, when memory is out. */
 ath_word_cache *ath_word_cache_of(ath_run *run);
 
-/* False when the word is too long to be cached. */
+/* False when the word is too long to be kept. */
 bool ath_word_key_make(const ath_text *word, ath_word_key *out);
 
-/* The number of pieces of a word, 0 when it is not there. They are valid until the next put. */
-size_t ath_word_cache_find(const ath_word_cache *self, const ath_word_key *key,
-                           const ath_word_piece **pieces);
-/* Keeps the pieces, in place of the word that used to be there. */
+static inline bool ath_cached_word_is(const ath_cached_word *self, const ath_word_key *key) {
+  return self->words[0] == key->words[0] && self->words[1] == key->words[1] &&
+         self->words[2] == key->words[2] && self->length == key->length && self->count > 0;
+}
+
+/* The word, or NULL; valid until the next put. A word has two places, side by side. */
+static inline const ath_cached_word *ath_word_cache_find(const ath_word_cache *self,
+                                                         const ath_word_key *key) {
+  const ath_cached_word *first = &self->entries[key->place];
+  if (ath_cached_word_is(first, key)) return first;
+  const ath_cached_word *second = &self->entries[key->place ^ 1];
+  return ath_cached_word_is(second, key) ? second : NULL;
+}
+
+/* Keeps a word's pieces; the older of the two words in its places goes. */
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count);
 
