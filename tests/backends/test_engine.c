@@ -185,6 +185,22 @@ static void assignments_read_the_values_from_before_the_run(void **state) {
   end(&e);
 }
 
+static void a_result_never_overwrites_what_its_own_node_still_reads(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value table = ath_graph_variable(e.graph, "table", ath_type_make(ATH_F32, 2, 3, 2));
+  ath_value ids = ath_graph_input(e.graph, "ids", ath_type_make(ATH_I32, 1, 3));
+  ath_graph_assign(e.graph, table, ath_embedding(e.graph, table, ids, -1));
+  ath_program *program = compile(&e);
+  const int32_t turned[3] = {2, 0, 1};
+  write_floats(&e, "table", (float[]){1, 2, 3, 4, 5, 6}, 6);
+  assert_ok(ath_program_set_input(program, "ids", turned));
+  assert_ok(ath_program_run(program));
+  expect_variable(&e, "table", (float[]){5, 6, 1, 2, 3, 4}, 6);
+  ath_program_destroy(program);
+  end(&e);
+}
+
 static void accumulators_and_adamw_take_no_workspace(void **state) {
   (void)state;
   engine e = begin();
@@ -314,6 +330,7 @@ int main(void) {
     cmocka_unit_test(inputs_must_be_set_if_they_are_read),
     cmocka_unit_test(outputs_are_values_of_the_run_whatever_happens_after),
     cmocka_unit_test(assignments_read_the_values_from_before_the_run),
+    cmocka_unit_test(a_result_never_overwrites_what_its_own_node_still_reads),
     cmocka_unit_test(accumulators_and_adamw_take_no_workspace),
     cmocka_unit_test(views_and_elementwise_chains_take_the_memory_of_one),
     cmocka_unit_test(a_node_that_fails_is_named),
