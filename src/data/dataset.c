@@ -174,10 +174,11 @@ static ath_status open_folder(ath_dataset *self) {
 }
 
 ath_status ath_dataset_open(const char *folder, ath_dataset **out) {
-  if (strlen(folder) >= ATH_PATH_MAX) return ath_fail(ATH_INVALID, "%.60s…: path too long", folder);
+  size_t length = strlen(folder);
+  if (length >= ATH_PATH_MAX) return ath_fail(ATH_INVALID, "%.60s…: path too long", folder);
   ath_dataset *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to open it", folder);
-  strcpy(self->folder, folder);
+  memcpy(self->folder, folder, length + 1);
   pthread_mutex_init(&self->lock, NULL);
   ath_status status = open_folder(self);
   if (status != ATH_OK) {

@@ -79,7 +79,7 @@ static ath_status add_offset(ath_index *self, size_t *capacity, uint64_t at) {
   if (self->records == *capacity) {
     size_t more = *capacity == 0 ? 4096 : *capacity * 2;
     uint64_t *grown = realloc(self->allocated, more * sizeof *grown);
-    if (grown == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for an index of %zu records", more);
+    if (grown == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to index %zu records", more);
     self->allocated = grown;
     *capacity = more;
   }

@@ -121,7 +121,7 @@ static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *
   unsigned long value = strtoul(crc, &end, 16);
   if (strlen(crc) != 8 || *end != '\0')
     return ath_fail(ATH_INVALID, "shards[%zu]: crc32c \"%.20s\" is not 8 hex digits", number, crc);
-  strcpy(out->name, name);
+  memcpy(out->name, name, strlen(name) + 1);
   out->records = (uint64_t)records;
   out->bytes = (uint64_t)bytes;
   out->crc = (uint32_t)value;
@@ -171,7 +171,7 @@ static ath_status read_recipe(ath_manifest *self) {
   if (max_length < 1 || max_length > ATH_LENGTH_MAX || vocab_size < 1)
     return ath_fail(ATH_INVALID, "recipe: max_length %d or vocab_size %d is out of range",
                     max_length, vocab_size);
-  strcpy(self->tokenizer_hash, hash);
+  memcpy(self->tokenizer_hash, hash, sizeof self->tokenizer_hash);
   self->max_length = max_length;
   self->vocab_size = vocab_size;
   return ATH_OK;
@@ -195,7 +195,7 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
     return ath_fail(ATH_INVALID, "%s", error.text);
   if (strlen(split) >= sizeof self->split || records < 0 || dropped < 0)
     return ath_fail(ATH_INVALID, "split, records or dropped_tokens is out of range");
-  strcpy(self->split, split);
+  memcpy(self->split, split, strlen(split) + 1);
   self->records = (uint64_t)records;
   self->dropped_tokens = (uint64_t)dropped;
   ATH_TRY(read_recipe(self));

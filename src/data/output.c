@@ -152,6 +152,15 @@ static ath_status read_journal(const json_t *root, const json_t *recipe, const j
   return ATH_OK;
 }
 
+/* Whether a journal has any complete shard; without one there is no work to lose. */
+static bool has_shards(const json_t *root) {
+  size_t i;
+  json_t *split;
+  json_array_foreach(json_object_get(root, "splits"), i, split)
+    if (json_array_size(json_object_get(split, "shards")) > 0) return true;
+  return false;
+}
+
 /* --- what is there ------------------------------------------------------------------------- */
 
 static ath_status with_advice(ath_status status, const char *folder, const char *what) {
@@ -233,20 +242,28 @@ ath_status ath_output_sweep(const char *folder) {
   return each_split_file(folder, is_temporary, true, &removed);
 }
 
+static ath_status inspect_unfinished(const char *folder, const char *journal,
+                                     const json_t *recipe, const json_t *modified,
+                                     ath_split *splits, size_t count, ath_output_state *state) {
+  json_t *root = NULL;
+  *state = ATH_OUTPUT_UNFINISHED;
+  ath_status status = ath_json_read(journal, &root);
+  if (status == ATH_OK) status = read_journal(root, recipe, modified, splits, count);
+  bool worthless = status == ATH_MISMATCH && !has_shards(root);
+  json_decref(root);
+  if (!worthless) return with_advice(status, folder, "an unfinished dataset");
+  *state = ATH_OUTPUT_FRESH;
+  return ath_output_discard(folder);
+}
+
 ath_status ath_output_inspect(const char *folder, const json_t *recipe, const json_t *modified,
                               ath_split *splits, size_t count, ath_manifest *manifests,
                               ath_output_state *state) {
   char path[ATH_PATH_MAX];
   assert(count >= 1 && count <= ATH_SPLITS_MAX);
   ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
-  if (ath_path_exists(path)) {
-    json_t *root = NULL;
-    ath_status status = ath_json_read(path, &root);
-    if (status == ATH_OK) status = read_journal(root, recipe, modified, splits, count);
-    json_decref(root);
-    *state = ATH_OUTPUT_UNFINISHED;
-    return with_advice(status, folder, "an unfinished dataset");
-  }
+  if (ath_path_exists(path))
+    return inspect_unfinished(folder, path, recipe, modified, splits, count, state);
   size_t found = 0;
   ATH_TRY(each_split_file(folder, is_of_dataset, false, &found));
   *state = found > 0 ? ATH_OUTPUT_FINISHED : ATH_OUTPUT_FRESH;

@@ -222,16 +222,26 @@ static ath_status open_output(preparation *self, ath_output_state *state) {
   return ath_output_note(o->output, self->recipe, self->modified, self->splits, self->count);
 }
 
-static ath_status prepare(preparation *self, ath_prepare_report *report) {
+/* A last file that cannot be read shall not be found after hours with those before it. */
+static ath_status check_inputs(preparation *self) {
   const ath_prepare_options *o = self->options;
-  ATH_TRY(check_options(o));
-  ATH_TRY(ath_recipe_create(self->tokenizer, o, &self->recipe));
-  ATH_TRY(ath_inputs_modified(o, &self->modified));
   for (size_t i = 0; i < o->input_count; i++) {
+    ath_lines *lines = NULL;
     uint64_t size;
+    ATH_TRY(ath_lines_open(o->inputs[i], &lines));
+    ath_lines_close(lines);
     ATH_TRY(ath_file_size(o->inputs[i], &size));
     self->total_bytes += size;
   }
+  return ATH_OK;
+}
+
+static ath_status prepare(preparation *self, ath_prepare_report *report) {
+  const ath_prepare_options *o = self->options;
+  ATH_TRY(check_options(o));
+  ATH_TRY(check_inputs(self));
+  ATH_TRY(ath_recipe_create(self->tokenizer, o, &self->recipe));
+  ATH_TRY(ath_inputs_modified(o, &self->modified));
   ATH_TRY(create_splits(self));
   ath_output_state state;
   ATH_TRY(open_output(self, &state));

@@ -31,10 +31,11 @@ struct ath_lines {
 };
 
 ath_status ath_lines_open(const char *path, ath_lines **out) {
-  if (strlen(path) >= ATH_PATH_MAX) return ath_fail(ATH_INVALID, "%.60s…: path too long", path);
+  size_t length = strlen(path);
+  if (length >= ATH_PATH_MAX) return ath_fail(ATH_INVALID, "%.60s…: path too long", path);
   ath_lines *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to read it", path);
-  strcpy(self->path, path);
+  memcpy(self->path, path, length + 1);
   self->number = 1;
   self->capacity = FIRST_CAPACITY;
   self->bytes = malloc(self->capacity);

@@ -310,6 +310,7 @@ static void an_empty_validation_split_is_an_error(void **state) {
   ath_prepare_options options = options_to("novalidation");
   options.validation_split_percentage = 0.001;
   assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_INVALID, "validation split would be");
+  assert_false(ath_path_exists(in_folder(options.output, "progress.json")));
   options.validation_split_percentage = 0; /* the failure left nothing in the way */
   assert_ok(ath_prepare(tokenizer, &options, NULL));
 }
@@ -347,6 +348,9 @@ static void input_that_cannot_be_read_is_named(void **state) {
   options.inputs = one;
   assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_INVALID,
                "latin1.txt: line 2: byte 7 (0xE9");
+  /* A failed run without a complete shard is not in the way of another one. */
+  options.inputs = inputs;
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
 }
 
 /* Runs in a process of its own, where limits and rights can be taken away; its exit code is the
