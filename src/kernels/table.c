@@ -94,7 +94,11 @@ ath_status own_gemm_get(const own_gemm **out) {
 }
 
 int ath_thread_limit(void) {
-  enum { MOST = 512 };
-  long processors = sysconf(_SC_NPROCESSORS_CONF);
-  return processors < 4 ? 4 : processors > MOST ? MOST : (int)processors;
+  enum { LEAST = 4, MOST = 512 };
+  static _Atomic int limit; /* every thread writes the same */
+  if (limit == 0) {
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
+    limit = processors < LEAST ? LEAST : processors > MOST ? MOST : (int)processors;
+  }
+  return limit;
 }

@@ -103,7 +103,7 @@ size_t KERNEL(attention_scratch)(ath_attention_shape shape, int backward) {
 INLINE void pack_deep_rows(const int width, const float **rows, int64_t count, int64_t depth,
                            float *out) {
   for (int64_t p = 0; p < depth; p += PACK_DEPTH) {
-    pack_rows(width, rows, count, minimum(PACK_DEPTH, depth - p), out + p * width);
+    pack_rows(width, rows, count, minimum(PACK_DEPTH, depth - p), 0, out + p * width);
     for (int64_t r = 0; r < count; r++) rows[r] += PACK_DEPTH;
   }
 }

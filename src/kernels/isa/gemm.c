@@ -1,10 +1,12 @@
 /* gemm.c: the blocked matrix product c = op(a) op(b) (+ bias) (+ c).
  *
- *     for each panel of COLUMNS columns of c, each stretch of DEPTH in k, each ROWS rows of c:
- *       pack op(a)[rows, depth] and op(b)[depth, columns]      shared by the threads
- *       for each tile of the panel, dealt to the threads:      a's part stays in the L2 cache
- *         for BLOCK_COLUMNS columns:                           b's part stays in the L1 cache
- *           for GEMM_ROWS rows: one register block of c
+ *     for each panel of columns of c:
+ *       pack op(b)[k, columns]                        all threads together
+ *       for each tile of the panel:                   dealt to the threads
+ *         for each stretch of DEPTH in k:
+ *           pack op(a)[tile's rows, DEPTH]            stays in the thread's L2 cache
+ *           for BLOCK_COLUMNS columns:                b's part stays in the L1 cache
+ *             for GEMM_ROWS rows: one register block of c
  *
  * k is never cut between threads and its cuts depend on the shape alone, so the result does not
  * depend on the number of threads or on which of them takes a tile. */
@@ -14,55 +16,66 @@
 #include "kernels/own.h"
 
 enum {
-  DEPTH = 384,        /* DEPTH x BLOCK_COLUMNS floats of b: 3/4 of a 32 KiB L1 cache with AVX2 */
-  TILE_ROWS = 10 * 14, /* TILE_ROWS x DEPTH floats of a: under half of a 512 KiB L2 cache */
-  TILE_COLUMNS = 512,
-  ROWS = 4096,
-  COLUMNS = 4096,
-  PAD = 16 /* floats that packing may write past the last panel of a */
+  DEPTH = 384,           /* DEPTH x BLOCK_COLUMNS floats of b: 3/4 of a 32 KiB L1 cache (AVX2) */
+  TILE_ROWS = 140,       /* TILE_ROWS x DEPTH floats of a: under half of a 512 KiB L2 cache */
+  TILE_COLUMNS = 1024,
+  PANEL_FLOATS = 1 << 22, /* of packed b: 16 MiB, for the L3 cache */
+  GROUP = 8 * BLOCK_COLUMNS, /* columns of b that a thread packs at a time */
+  PAD = 16               /* floats that packing may write past the last panel of a */
 };
 
-/* How the loops are cut for a shape: evenly, so that no last part is small. */
-typedef struct plan {
-  int64_t depth, rows, columns; /* of what is packed at a time */
-} plan;
-
+/* `n` cut evenly into the fewest parts of at most `most`: the size of a part, rounded up. */
 static int64_t even_part(int64_t n, int64_t most, int64_t unit) {
   if (n <= 0) return unit;
-  int64_t parts = ceil_div(n, most);
-  return round_up(ceil_div(n, parts), unit);
+  return round_up(ceil_div(n, ceil_div(n, most)), unit);
 }
 
-static plan plan_of(ath_gemm_shape s) {
-  return (plan){.depth = even_part(s.k, DEPTH, 1), .rows = even_part(s.m, ROWS, GEMM_ROWS),
-                .columns = even_part(s.n, COLUMNS, BLOCK_COLUMNS)};
-}
+/* How a shape is cut. */
+typedef struct cuts {
+  int64_t depth, columns; /* of a stretch; of a panel */
+  int64_t tile_floats;    /* of the packed a of one thread */
+} cuts;
 
-static int64_t floats_of_a(plan p) { return round_up(p.rows * p.depth + PAD, CACHE_LINE / 4); }
+static cuts cuts_of(ath_gemm_shape s) {
+  int64_t most = PANEL_FLOATS / (s.k > 0 ? s.k : 1), least = 2 * TILE_COLUMNS;
+  cuts c = {.depth = even_part(s.k, DEPTH, 1),
+            .columns = even_part(s.n, most > least ? most : least, BLOCK_COLUMNS)};
+  c.tile_floats = round_up(even_part(s.m, TILE_ROWS, GEMM_ROWS) * c.depth + PAD, CACHE_LINE / 4);
+  return c;
+}
 
 static size_t scratch_bytes(ath_gemm_shape shape) {
-  plan p = plan_of(shape);
-  return sizeof(float) * (size_t)(floats_of_a(p) + p.columns * p.depth);
+  cuts c = cuts_of(shape);
+  return sizeof(float) * (size_t)(c.columns * shape.k + ath_thread_limit() * c.tile_floats);
 }
 
-/* Packs panel i (of `width` rows or columns) of an operand whose panels run along its rows
- * (by_rows: k is contiguous in memory) or along its columns. */
-INLINE void pack_panel(const int width, bool by_rows, const float *x, int64_t stride, int64_t i,
-                       int64_t end, int64_t k, int64_t depth, float *out) {
-  int64_t first = i * width, count = minimum(width, end - first);
-  if (!by_rows) {
-    pack_columns(width, x + k * stride + first, stride, count, depth, out);
-    return;
+/* Packs `count` rows of x, along which k runs, in panels of `width`. */
+INLINE void pack_by_rows(const int width, const float *x, int64_t stride, int64_t count,
+                         int64_t depth, float *out) {
+  for (int64_t i = 0; i < count; i += width, out += width * depth) {
+    const float *rows[WIDEST_PANEL];
+    int64_t here = minimum(width, count - i);
+    for (int64_t r = 0; r < here; r++) rows[r] = x + (i + r) * stride;
+    pack_rows(width, rows, here, depth, width * stride, out);
   }
-  const float *rows[WIDEST_PANEL];
-  for (int64_t r = 0; r < count; r++) rows[r] = x + (first + r) * stride + k;
-  pack_rows(width, rows, count, depth, out);
 }
 
-/* One stretch of the product: what every thread needs to know. */
+/* Columns [j, j + count) of op(b), all of k: stretch after stretch, each in panels. The stretches
+ * of the whole panel of `columns` lie columns * depth floats apart. */
+static void pack_b(ath_gemm_shape s, cuts c, const float *b, int64_t j, int64_t count,
+                   int64_t padded, int64_t place, float *packed) {
+  for (int64_t k = 0; k < s.k; k += c.depth) {
+    int64_t depth = minimum(c.depth, s.k - k);
+    float *out = packed + k * padded + place * depth;
+    if (s.transpose_b) pack_by_rows(BLOCK_COLUMNS, b + j * s.k + k, s.k, count, depth, out);
+    else pack_columns(BLOCK_COLUMNS, b + k * s.n + j, s.n, count, depth, out);
+  }
+}
+
+/* One stretch of a tile: what its register blocks need to know. */
 typedef struct stretch {
   const float *a, *b, *bias; /* packed; bias NULL except in the first stretch of k */
-  float *c;                  /* the first element of the panel */
+  float *c;                  /* the tile's first element */
   int64_t stride, rows, columns, depth;
   bool add;
 } stretch;
@@ -102,59 +115,72 @@ static void multiply_block(const stretch *s, int64_t i, int64_t j) {
   }
 }
 
-/* All tiles of the stretch; called by every thread of the team. */
 static void multiply_stretch(const stretch *s) {
-  int64_t row_parts = ceil_div(s->rows, TILE_ROWS), threads = omp_get_num_threads();
-  if (row_parts > 1) row_parts = round_up(row_parts, threads);
-  int64_t tile_rows = round_up(ceil_div(s->rows, row_parts), GEMM_ROWS);
-  row_parts = ceil_div(s->rows, tile_rows);
-  int64_t column_parts = ceil_div(s->columns, TILE_COLUMNS);
-  if (row_parts * column_parts % threads != 0) column_parts = round_up(column_parts, threads);
-  int64_t tile_columns = round_up(ceil_div(s->columns, column_parts), BLOCK_COLUMNS);
-  column_parts = ceil_div(s->columns, tile_columns);
-#pragma omp for schedule(dynamic)
-  for (int64_t tile = 0; tile < row_parts * column_parts; tile++) {
-    int64_t i0 = tile / column_parts * tile_rows, j0 = tile % column_parts * tile_columns;
-    int64_t i1 = minimum(i0 + tile_rows, s->rows), j1 = minimum(j0 + tile_columns, s->columns);
-    for (int64_t j = j0; j < j1; j += BLOCK_COLUMNS)
-      for (int64_t i = i0; i < i1; i += GEMM_ROWS) multiply_block(s, i, j);
+  for (int64_t j = 0; j < s->columns; j += BLOCK_COLUMNS)
+    for (int64_t i = 0; i < s->rows; i += GEMM_ROWS) multiply_block(s, i, j);
+}
+
+/* One panel of columns and its tiles. */
+typedef struct panel {
+  int64_t first, columns, padded; /* padded: rounded up to BLOCK_COLUMNS */
+  int64_t tile_rows, tile_columns, across; /* across: tiles side by side */
+  int64_t tiles;
+} panel;
+
+static panel panel_of(ath_gemm_shape s, cuts c, int64_t first, int64_t threads) {
+  panel p = {.first = first, .columns = minimum(c.columns, s.n - first)};
+  p.padded = round_up(p.columns, BLOCK_COLUMNS);
+  p.tile_rows = even_part(s.m, TILE_ROWS, GEMM_ROWS);
+  int64_t down = ceil_div(s.m, p.tile_rows);
+  /* Enough tiles that the threads finish together, but not so narrow that packing a shows. */
+  int64_t wanted = ceil_div(4 * threads, down), most = ceil_div(p.columns, 8 * BLOCK_COLUMNS);
+  int64_t parts = ceil_div(p.columns, TILE_COLUMNS);
+  if (parts < minimum(wanted, most)) parts = minimum(wanted, most);
+  p.tile_columns = round_up(ceil_div(p.columns, parts), BLOCK_COLUMNS);
+  p.across = ceil_div(p.columns, p.tile_columns);
+  p.tiles = down * p.across;
+  return p;
+}
+
+static void multiply_tile(ath_gemm_shape s, cuts c, const panel *p, int64_t tile, const float *a,
+                          const float *b, const float *bias, float *out, float *packed_a) {
+  int64_t i = tile / p->across * p->tile_rows, j = tile % p->across * p->tile_columns;
+  int64_t rows = minimum(p->tile_rows, s.m - i), columns = minimum(p->tile_columns, p->columns - j);
+  for (int64_t k = 0; k == 0 || k < s.k; k += c.depth) {
+    int64_t depth = minimum(c.depth, s.k - k);
+    if (s.transpose_a) pack_columns(GEMM_ROWS, a + k * s.m + i, s.m, rows, depth, packed_a);
+    else pack_by_rows(GEMM_ROWS, a + i * s.k + k, s.k, rows, depth, packed_a);
+    multiply_stretch(&(stretch){.a = packed_a, .b = b + k * p->padded + j * depth,
+                                .bias = k == 0 && s.bias ? bias + p->first + j : NULL,
+                                .c = out + i * s.n + p->first + j, .stride = s.n, .rows = rows,
+                                .columns = columns, .depth = depth,
+                                .add = s.accumulate || k > 0});
   }
 }
 
 /* The whole product; called by every thread of the team. */
 static void multiply(ath_gemm_shape s, const float *a, const float *b, const float *bias,
-                     float *c, float *scratch) {
-  plan cut_at = plan_of(s);
-  float *packed_a = scratch, *packed_b = scratch + floats_of_a(cut_at);
-  for (int64_t j = 0; j < s.n; j += cut_at.columns)
-    for (int64_t k = 0; k == 0 || k < s.k; k += cut_at.depth)
-      for (int64_t i = 0; i < s.m; i += cut_at.rows) {
-        int64_t rows = minimum(cut_at.rows, s.m - i), columns = minimum(cut_at.columns, s.n - j);
-        int64_t depth = minimum(cut_at.depth, s.k - k);
-        if (i == 0) {
-#pragma omp for schedule(static) nowait
-          for (int64_t panel = 0; panel < ceil_div(columns, BLOCK_COLUMNS); panel++)
-            pack_panel(BLOCK_COLUMNS, s.transpose_b, b + (s.transpose_b ? j * s.k : j),
-                       s.transpose_b ? s.k : s.n, panel, columns, k, depth,
-                       packed_b + panel * BLOCK_COLUMNS * depth);
-        }
-#pragma omp for schedule(static)
-        for (int64_t panel = 0; panel < ceil_div(rows, GEMM_ROWS); panel++)
-          pack_panel(GEMM_ROWS, !s.transpose_a, a + (s.transpose_a ? i : i * s.k),
-                     s.transpose_a ? s.m : s.k, panel, rows, k, depth,
-                     packed_a + panel * GEMM_ROWS * depth);
-        multiply_stretch(&(stretch){.a = packed_a, .b = packed_b,
-                                    .bias = k == 0 && s.bias ? bias + j : NULL,
-                                    .c = c + i * s.n + j, .stride = s.n, .rows = rows,
-                                    .columns = columns, .depth = depth,
-                                    .add = s.accumulate || k > 0});
-      }
+                     float *out, float *scratch) {
+  cuts c = cuts_of(s);
+  float *packed_b = scratch + ath_thread_limit() * c.tile_floats;
+  float *packed_a = scratch + omp_get_thread_num() * c.tile_floats;
+  for (int64_t first = 0; first < s.n; first += c.columns) {
+    panel p = panel_of(s, c, first, omp_get_num_threads());
+#pragma omp for schedule(dynamic)
+    for (int64_t place = 0; place < p.columns; place += GROUP)
+      pack_b(s, c, b, first + place, minimum(GROUP, p.columns - place), p.padded, place, packed_b);
+#pragma omp for schedule(dynamic)
+    for (int64_t tile = 0; tile < p.tiles; tile++)
+      multiply_tile(s, c, &p, tile, a, packed_b, bias, out, packed_a);
+  }
 }
 
 static void run(ath_gemm_shape s, const float *a, const float *b, const float *bias, float *c,
                 float *scratch) {
   assert((uintptr_t)scratch % CACHE_LINE == 0);
-#pragma omp parallel if (s.m * s.n * s.k > 64 * PARALLEL_MINIMUM)
+  if (s.m == 0 || s.n == 0) return;
+  int threads = (int)minimum(ath_thread_limit(), omp_get_max_threads());
+#pragma omp parallel num_threads(threads) if (s.m * s.n * s.k > 64 * PARALLEL_MINIMUM)
   multiply(s, a, b, bias, c, scratch);
 }
 

@@ -66,9 +66,10 @@ INLINE void transpose4(const float *const rows[4], int64_t offset, vec4 out[4]) 
 /* Packs `count` rows of `depth` <= PACK_DEPTH floats as a panel of `width` columns: out[p][r] =
  * rows[r][p], zero for r >= count. The rows need not be evenly spaced. When the width is no multiple
  * of 4, stores reach up to 3 floats into the panel's next row, so its last row is written by
- * itself: the next panel may be another thread's, and packed already. */
+ * itself: the next panel may be another thread's, and packed already. What lies `ahead` floats
+ * behind each row is called into the cache. */
 INLINE void pack_rows(const int width, const float *const *rows, int64_t count, int64_t depth,
-                      float *out) {
+                      int64_t ahead, float *out) {
   static const float zeros[PACK_DEPTH];
   assert(depth <= PACK_DEPTH && count <= width);
   const int groups = (width + 3) / 4;
@@ -77,6 +78,8 @@ INLINE void pack_rows(const int width, const float *const *rows, int64_t count, 
   const int64_t in_fours = width % 4 == 0 ? depth : depth - 1;
   int64_t p = 0;
   for (; p + 4 <= in_fours; p += 4) {
+    if (p % 16 == 0)
+      for (int64_t r = 0; r < count; r++) __builtin_prefetch(row[r] + p + ahead);
     vec4 block[WIDEST_PANEL];
 #pragma GCC unroll 16
     for (int g = 0; g < groups; g++) transpose4(row + 4 * g, p, block + 4 * g);
@@ -90,17 +93,21 @@ INLINE void pack_rows(const int width, const float *const *rows, int64_t count, 
     for (int r = 0; r < width; r++) out[p * width + r] = row[r][p];
 }
 
-/* Packs `count` neighbouring columns of `depth` rows, `stride` floats apart, as a panel of
- * `width` columns: out[p][r] = x[p * stride + r], zero for r >= count. */
+/* Packs `count` neighbouring columns of `depth` rows, `stride` floats apart, as panels of `width`
+ * columns: panel[p][r] = x[p * stride + r], zero past the last column. A row is read to its end
+ * before the next, since the rows may lie on pages far apart, where the processor does not look
+ * ahead by itself. */
 INLINE void pack_columns(const int width, const float *x, int64_t stride, int64_t count,
                          int64_t depth, float *out) {
-  if (count == width) {
-    for (int64_t p = 0; p < depth; p++, x += stride, out += width)
-      memcpy(out, x, sizeof(float) * (size_t)width);
-    return;
+  int64_t whole = count / width * width;
+  for (int64_t p = 0; p < depth; p++, x += stride, out += width) {
+    float *to = out;
+    for (int64_t r = 0; r < count; r += 16) __builtin_prefetch(x + 8 * stride + r);
+    for (int64_t r = 0; r < whole; r += width, to += width * depth)
+      memcpy(to, x + r, sizeof(float) * (size_t)width);
+    if (whole == count) continue;
+    for (int r = 0; r < width; r++) to[r] = whole + r < count ? x[whole + r] : 0;
   }
-  for (int64_t p = 0; p < depth; p++, x += stride, out += width)
-    for (int r = 0; r < width; r++) out[r] = r < count ? x[r] : 0;
 }
 
 #endif
