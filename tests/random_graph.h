@@ -5,12 +5,12 @@
 
 #include "interpreter.h"
 
-enum { GRAPH_ROWS = 6, GRAPH_WIDTH = 8, MAX_POOL = 96, MAX_VARIABLES = 24 };
+enum { GRAPH_ROWS = 10, GRAPH_WIDTH = 20, MAX_POOL = 96, MAX_VARIABLES = 24 };
 
 typedef struct random_graph {
   ath_graph *graph;
   numbers numbers;
-  ath_value pool[MAX_POOL];  /* f32 [6, 8] */
+  ath_value pool[MAX_POOL];  /* f32 [10, 20] */
   int pool_count;
   ath_value variables[MAX_VARIABLES];
   int variable_count;
@@ -39,7 +39,8 @@ static inline ath_value some_variable(random_graph *self, ath_type type) {
 /* Recent values more often, so that graphs get deep; old ones too, so that memory is held. */
 static inline ath_value some_value(random_graph *self) {
   int n = self->pool_count, recent = n < 3 ? n : 3;
-  if (next_below(&self->numbers, 3) > 0) return self->pool[n - 1 - next_below(&self->numbers, recent)];
+  if (next_below(&self->numbers, 3) > 0)
+    return self->pool[n - 1 - next_below(&self->numbers, recent)];
   return self->pool[next_below(&self->numbers, n)];
 }
 

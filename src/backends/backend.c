@@ -19,7 +19,7 @@ void ath_backend_close(ath_backend *self) {
 
 const char *ath_backend_name(const ath_backend *self) { return self->table->name(self); }
 
-/* --- state ----------------------------------------------------------------------------------- */
+/* --- state -------------------------------------------------------------------------- */
 
 ath_status ath_state_create(ath_backend *backend, ath_state **out) {
   *out = NULL;
@@ -42,7 +42,7 @@ bool ath_state_variable(const ath_state *self, size_t index, const char **name, 
   return self->table->state_variable(self, index, name, type);
 }
 
-/* --- programs -------------------------------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------------------- */
 
 ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_program **out) {
   *out = NULL;

@@ -21,6 +21,8 @@ static void splice(ath_graph *self, size_t index, size_t first, ath_node **held)
   self->node_count--;
 }
 
+/* The fused node's output becomes the value that the old node made; the number it was given when
+ * it was added is left without a producer and is never seen again. */
 static void take_over(ath_graph *self, const ath_node *old, ath_value replacement) {
   ath_value value = old->outputs[0];
   ath_node *producer = self->values[replacement].producer;

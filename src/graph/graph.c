@@ -29,7 +29,7 @@ void ath_graph_destroy(ath_graph *self) {
   free(self);
 }
 
-/* --- the failure ---------------------------------------------------------------------------- */
+/* --- the failure -------------------------------------------------------------------- */
 
 ath_status ath_graph_status(const ath_graph *self) {
   if (self->failure == ATH_OK) return ATH_OK;
@@ -47,7 +47,7 @@ ath_value ath_graph_fail(ath_graph *self, ath_status status, const char *format,
   return ATH_NO_VALUE;
 }
 
-/* --- memory and names ----------------------------------------------------------------------- */
+/* --- memory and names --------------------------------------------------------------- */
 
 void *ath_graph_alloc(ath_graph *self, size_t size) {
   void *memory = ath_arena_alloc(self->arena, size);
@@ -82,7 +82,7 @@ int ath_graph_claim(ath_graph *self, char kind, const char *name) {
   return times + 1;
 }
 
-/* --- values --------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------- */
 
 /* What is wrong with a type, or NULL. The bound keeps all later sizes inside 64 bits. */
 static const char *type_fault(const ath_type *type) {
@@ -194,7 +194,7 @@ void ath_graph_output(ath_graph *self, const char *name, ath_value value) {
   self->values[value].uses++;
 }
 
-/* --- what others may ask --------------------------------------------------------------------- */
+/* --- what others may ask ------------------------------------------------------------ */
 
 static const value_record *record(const ath_graph *self, ath_value value) {
   assert(ath_graph_has(self, value));

@@ -1,4 +1,8 @@
-/* adamw.c: one step of Adam with decoupled weight decay, in place on its three variables. */
+/* adamw.c: one step of Adam with decoupled weight decay, in place on its three variables.
+ *
+ * ops.h has the formulas; the gradient's scale (see clip.c) is applied here, so that no scaled copy
+ * of the gradients is made. The results are assigned to the variables: the plan puts them straight
+ * into the variables' memory when every other reader comes earlier. */
 #include <assert.h>
 #include <string.h>
 

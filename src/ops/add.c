@@ -1,4 +1,6 @@
-/* add.c: a + b, b repeated over a's leading dimensions. */
+/* add.c: a + b, b repeated over a's leading dimensions.
+ *
+ * da = dy; db = dy summed over the dimensions that b was repeated over. */
 #include <assert.h>
 
 #include "ops/common.h"

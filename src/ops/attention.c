@@ -1,4 +1,9 @@
-/* attention.c: scaled dot-product attention over packed queries, keys and values. */
+/* attention.c: scaled dot-product attention over packed queries, keys and values.
+ *
+ * Per head, with S = Q Kᵀ / sqrt(head size) and P = softmax(S) over the keys whose mask is not 0:
+ *   out = dropout(P) V;  lse = log Σ exp S per row, from which P is had again.
+ * With dP = (dout Vᵀ) through the mask and D = Σ dout out per row (Dao et al. 2022, section 3.1):
+ *   dV = dropout(P)ᵀ dout;  dS = P (dP − D);  dQ = dS K / sqrt(…);  dK = dSᵀ Q / sqrt(…). */
 #include <assert.h>
 
 #include "ops/common.h"
@@ -20,7 +25,7 @@ static double products(const attributes *its, const ath_type *qkv, int count) {
          (double)s.head_size;
 }
 
-/* --- backward: qkv, mask, out, lse, dout, step → dqkv ------------------------------------------ */
+/* --- backward: qkv, mask, out, lse, dout, step → dqkv ------------------------------- */
 
 static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
@@ -59,7 +64,7 @@ static const ath_op backward = {.name = "attention_backward", .infer = backward_
                                 .cpu = backward_cpu, .cpu_scratch = backward_scratch,
                                 .flops = backward_flops};
 
-/* --- forward: qkv, mask, step → out, lse -------------------------------------------------------- */
+/* --- forward: qkv, mask, step → out, lse -------------------------------------------- */
 
 static ath_status infer(const void *given, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {

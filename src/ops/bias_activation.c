@@ -1,4 +1,7 @@
-/* bias_activation.c: y = act(x + bias) in one pass, its gradient, and the pattern it replaces. */
+/* bias_activation.c: y = act(x + bias) in one pass, its gradient, and the pattern it replaces.
+ *
+ * dx = dy act'(x + bias); dbias = dx summed over rows. One pass over memory where the plain form
+ * takes two: the sum x + bias is never stored. */
 #include <assert.h>
 
 #include "ops/common.h"
@@ -16,7 +19,7 @@ static ath_status check(const void *given, const ath_type *x, const ath_type *bi
   return ath_want_per_column(bias, "bias", x, "x");
 }
 
-/* --- backward: x, bias, dy → dx, dbias -------------------------------------------------------- */
+/* --- backward: x, bias, dy → dx, dbias ---------------------------------------------- */
 
 static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
@@ -54,7 +57,7 @@ static const ath_op backward = {
   .name = "bias_activation_backward", .infer = backward_infer, .cpu = backward_cpu,
   .cpu_scratch = backward_scratch, .in_place = backward_in_place};
 
-/* --- forward: x, bias → y --------------------------------------------------------------------- */
+/* --- forward: x, bias → y ----------------------------------------------------------- */
 
 static ath_status infer(const void *given, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {

@@ -1,4 +1,8 @@
-/* clip.c: what summed gradients are multiplied by so that their mean has a bounded norm. */
+/* clip.c: what summed gradients are multiplied by so that their mean has a bounded norm:
+ *
+ *   norm = sqrt(sum_of_squares) / divisor;  scale = min(1, max_norm / (norm + 1e-6)) / divisor
+ *
+ * Two scalars, computed in double. No gradient: it stands behind differentiation. */
 #include <assert.h>
 #include <math.h>
 

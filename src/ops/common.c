@@ -80,7 +80,7 @@ ath_type ath_type_vector(const ath_type *like, int64_t n) {
   return (ath_type){.dtype = like->dtype, .rank = 1, .dims = {n}};
 }
 
-/* --- dropout --------------------------------------------------------------------------------- */
+/* --- dropout ------------------------------------------------------------------------ */
 
 ath_status ath_want_dropout(const ath_dropout_place *place, const ath_type *step) {
   if (!(place->rate >= 0 && place->rate < 1))
@@ -103,8 +103,9 @@ ath_status ath_dropout_describe(const ath_dropout_place *place, ath_buffer *out)
   return ath_buffer_format(out, "dropout=%g site=%u", (double)place->rate, place->site);
 }
 
-/* --- gradients, fusion, memory ---------------------------------------------------------------- */
+/* --- gradients, fusion, memory ------------------------------------------------------ */
 
+/* As a matrix with one row per repetition, so that one operation serves every shape. */
 ath_value ath_reduce_to(ath_graph *g, ath_value x, ath_type type) {
   ath_type from = ath_graph_type(g, x);
   if (x == ATH_NO_VALUE || ath_type_equal(&from, &type)) return x;

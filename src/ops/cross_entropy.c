@@ -1,4 +1,8 @@
-/* cross_entropy.c: Σ weight * −log softmax(logits)[label] over rows, with the sums of a report. */
+/* cross_entropy.c: Σ weight (lse − logit[label]) over rows, with the sums that a report needs.
+ *
+ * dlogits = dloss weight (softmax(logits) − onehot(label)), in the logits' own memory when nobody
+ * else reads them. Sums, not means: who averages divides by the count of scored positions once, so
+ * that micro-batches and replicas add up right. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -24,7 +28,7 @@ static ath_status check_rows(const ath_type *logits, const ath_type *labels,
   return ATH_OK;
 }
 
-/* --- backward: logits, labels, weights, lse, dloss → dlogits ------------------------------------ */
+/* --- backward: logits, labels, weights, lse, dloss → dlogits ------------------------ */
 
 static ath_status backward_infer(const void *attributes, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
@@ -54,7 +58,7 @@ static uint32_t backward_in_place(const ath_node *node, int output) {
 static const ath_op backward = {.name = "cross_entropy_backward", .infer = backward_infer,
                                 .cpu = backward_cpu, .in_place = backward_in_place};
 
-/* --- forward: logits, labels, weights → loss, weight, correct, lse ------------------------------ */
+/* --- forward: logits, labels, weights → loss, weight, correct, lse ------------------ */
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {

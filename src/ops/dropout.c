@@ -1,4 +1,6 @@
-/* dropout.c: zeroes elements by a hash of their index; the gradient passes the same mask. */
+/* dropout.c: y = x * mask / (1 − rate), the mask a hash of (seed, step, site, element index).
+ *
+ * dx is the same operation on dy: the mask is computed again rather than kept. */
 #include <assert.h>
 
 #include "ops/common.h"

@@ -1,4 +1,7 @@
-/* embedding.c: rows of a table by their ids; the gradient adds rows back into a table. */
+/* embedding.c: y[i] = table[ids[i]]; the gradient adds rows back into a table.
+ *
+ * dtable[r] = Σ dy[i] over the i with ids[i] = r; the padding row gets none. The gradient is dense:
+ * it meets the gradient of the tied output projection and AdamW's moments, which are dense too. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -9,7 +12,7 @@ typedef struct attributes {
   int32_t padding_index;
 } attributes;
 
-/* --- backward: ids, dy → dtable --------------------------------------------------------------- */
+/* --- backward: ids, dy → dtable ----------------------------------------------------- */
 
 static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
@@ -36,7 +39,7 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
 static const ath_op backward = {
   .name = "embedding_backward", .infer = backward_infer, .cpu = backward_cpu};
 
-/* --- forward: table, ids → rows --------------------------------------------------------------- */
+/* --- forward: table, ids → rows ----------------------------------------------------- */
 
 static ath_status infer(const void *given, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {

@@ -1,11 +1,15 @@
-/* layer_norm.c: normalisation over the last dimension; mean and 1/deviation are kept per row. */
+/* layer_norm.c: y = (x − mean) rstd gamma + beta over the last dimension, with
+ * rstd = 1 / sqrt(variance + epsilon). mean and rstd [rows] are kept for the gradient.
+ *
+ * With h = (x − mean) rstd and u = dy gamma, per row of width w:
+ *   dx = rstd (u − Σu / w − h Σ(u h) / w);  dgamma = Σ_rows dy h;  dbeta = Σ_rows dy. */
 #include <assert.h>
 
 #include "ops/common.h"
 
 enum { BACKWARD_BUFFERS = 3 }; /* what the kernel asks for, in units of ATH_ROW_BLOCKS * width */
 
-/* --- backward: x, gamma, mean, rstd, dy → dx, dgamma, dbeta ------------------------------------ */
+/* --- backward: x, gamma, mean, rstd, dy → dx, dgamma, dbeta ------------------------- */
 
 static ath_status backward_infer(const void *attributes, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
@@ -36,7 +40,7 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
 static const ath_op backward = {.name = "layer_norm_backward", .infer = backward_infer,
                                 .cpu = backward_cpu, .cpu_scratch = backward_scratch};
 
-/* --- forward: x, gamma, beta → y, mean, rstd --------------------------------------------------- */
+/* --- forward: x, gamma, beta → y, mean, rstd ---------------------------------------- */
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {

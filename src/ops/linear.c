@@ -1,4 +1,7 @@
-/* linear.c: x wᵀ + bias, the weight as checkpoints store it: [out, in]. */
+/* linear.c: y = x wᵀ + bias, the weight as checkpoints store it: [out, in].
+ *
+ * dx = dy w; dw = dyᵀ x; dbias = dy summed over rows. Where a fused operation follows, the bias is
+ * added there (see bias_activation.c, residual_norm.c) and its gradient comes from there. */
 #include <assert.h>
 
 #include "ops/common.h"

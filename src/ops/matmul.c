@@ -1,4 +1,7 @@
-/* matmul.c: op(a) op(b), op = transpose where asked. Leading dimensions count as rows. */
+/* matmul.c: op(a) op(b), op = transpose where asked. Leading dimensions count as rows.
+ *
+ * With y = op(a) op(b): d op(a) = dy op(b)ᵀ and d op(b) = op(a)ᵀ dy; where a or b enters transposed
+ * its gradient is that product transposed, which is again one product of the four forms. */
 #include <assert.h>
 
 #include "ops/common.h"
@@ -39,8 +42,6 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
   return ATH_OK;
 }
 
-/* y = op(a) op(b), so d op(a) = dy op(b)ᵀ and d op(b) = op(a)ᵀ dy; where a or b is transposed, so
- * is its whole product. */
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
   const attributes *its = node->attributes;

@@ -1,4 +1,6 @@
-/* multiply.c: a * b, b repeated over a's leading dimensions. */
+/* multiply.c: a * b, b repeated over a's leading dimensions.
+ *
+ * da = dy b; db = dy a, summed over the dimensions that b was repeated over. */
 #include <assert.h>
 
 #include "ops/common.h"

@@ -1,4 +1,6 @@
-/* reduce_rows.c: the sum over all but the last dimension. */
+/* reduce_rows.c: the sum over all but the last dimension: [columns].
+ *
+ * dx = dy repeated over the rows. */
 #include <assert.h>
 
 #include "ops/common.h"

@@ -1,4 +1,6 @@
-/* repeat.c: x repeated over new leading dimensions: the gradient of the sums. Internal to ops/. */
+/* repeat.c: x repeated over new leading dimensions: the gradient of the sums. Internal to ops/.
+ *
+ * dx = dy summed over those dimensions. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
-/* residual_norm.c: layer_norm(residual + dropout(x + bias)) in one pass, its gradient, and the
- * pattern it replaces. */
+/* residual_norm.c: y = layer_norm(z), z = residual + dropout(x + bias), in one pass, its gradient,
+ * and the pattern it replaces. z is kept for the gradient, in x's memory where the plan allows.
+ *
+ * dz as in layer_norm.c; dresidual = dz; dx = dz through the mask; dbias = Σ_rows dx. */
 #include <assert.h>
 
 #include "ops/common.h"
@@ -12,7 +14,7 @@ typedef struct attributes {
 
 enum { BACKWARD_BUFFERS = 3 }; /* as in layer_norm.c */
 
-/* --- backward: z, gamma, mean, rstd, dy, step → dz, dgamma, dbeta [, dx] [, dbias] --------------
+/* --- backward: z, gamma, mean, rstd, dy, step → dz, dgamma, dbeta [, dx] [, dbias] ---
  *
  * dz is the residual's gradient. dx is dz through the dropout mask: without dropout it is dz. */
 
@@ -56,7 +58,7 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
 static const ath_op backward = {.name = "residual_norm_backward", .infer = backward_infer,
                                 .cpu = backward_cpu, .cpu_scratch = backward_scratch};
 
-/* --- forward: x, bias, residual, gamma, beta, step → y, z, mean, rstd --------------------------- */
+/* --- forward: x, bias, residual, gamma, beta, step → y, z, mean, rstd --------------- */
 
 static ath_status infer(const void *given, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -127,7 +129,7 @@ ath_value ath_residual_norm(ath_graph *g, ath_value x, ath_value bias, ath_value
   return outputs[0];
 }
 
-/* --- fusion ------------------------------------------------------------------------------------ */
+/* --- fusion ------------------------------------------------------------------------- */
 
 /* layer_norm(add(residual, dropout(linear(x, w, bias)))), in either order of the sum; dropout and
  * bias may be missing, and instead of linear there may be anything. The branch is the operand that

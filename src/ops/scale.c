@@ -1,4 +1,6 @@
-/* scale.c: x * factor, the factor known when the graph is built. */
+/* scale.c: x * factor, the factor known when the graph is built.
+ *
+ * dx = dy * factor. */
 #include <assert.h>
 
 #include "ops/common.h"

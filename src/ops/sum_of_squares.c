@@ -1,4 +1,6 @@
-/* sum_of_squares.c: Σ x² over many values, added in double in the order they are given. */
+/* sum_of_squares.c: Σ x² over many values, added in double in the order they are given.
+ *
+ * dx = 2 dy x. */
 #include <assert.h>
 
 #include "ops/common.h"

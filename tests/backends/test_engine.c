@@ -206,8 +206,10 @@ static void accumulators_and_adamw_take_no_workspace(void **state) {
   engine e = begin();
   ath_type large = ath_type_make(ATH_F32, 2, 1000, 50);
   ath_value sum = ath_graph_variable(e.graph, "sum", large);
-  ath_value p = ath_graph_variable(e.graph, "p", large), m = ath_graph_variable(e.graph, "m", large);
-  ath_value v = ath_graph_variable(e.graph, "v", large), s = ath_graph_input(e.graph, "s", scalar);
+  ath_value p = ath_graph_variable(e.graph, "p", large);
+  ath_value m = ath_graph_variable(e.graph, "m", large);
+  ath_value v = ath_graph_variable(e.graph, "v", large);
+  ath_value s = ath_graph_input(e.graph, "s", scalar);
   ath_value x = ath_graph_input(e.graph, "x", large);
   ath_graph_assign(e.graph, sum, ath_add(e.graph, x, sum));
   ath_adamw(e.graph, p, m, v, x, (ath_adamw_scalars){s, s, s, s}, (ath_adamw_options){0});
@@ -222,7 +224,8 @@ static void accumulators_and_adamw_take_no_workspace(void **state) {
 static void views_and_elementwise_chains_take_the_memory_of_one(void **state) {
   (void)state;
   engine e = begin();
-  ath_type large = ath_type_make(ATH_F32, 2, 1000, 50), turned = ath_type_make(ATH_F32, 2, 50, 1000);
+  ath_type large = ath_type_make(ATH_F32, 2, 1000, 50);
+  ath_type turned = ath_type_make(ATH_F32, 2, 50, 1000);
   ath_value x = ath_graph_input(e.graph, "x", large);
   ath_value y = ath_scale(e.graph, x, 2);
   for (int i = 0; i < 4; i++)

@@ -60,7 +60,8 @@ static ath_graph *training_step(void) {
   ath_value mask = ath_graph_input(g, "mask", ath_type_make(ATH_I32, 2, BATCH, LENGTH));
   ath_value labels = ath_graph_input(g, "labels", ath_type_make(ATH_I32, 1, BATCH * LENGTH));
   ath_value weights = ath_graph_input(g, "weights", ath_type_make(ATH_F32, 1, BATCH * LENGTH));
-  ath_dropout_place place = {.rate = 0.1f, .seed = 1, .site = 1, .step = scalar(g, "step", ATH_U32)};
+  ath_dropout_place place = {.rate = 0.1f, .seed = 1, .site = 1,
+                             .step = scalar(g, "step", ATH_U32)};
   ath_value wrt[WEIGHTS] = {
     w(g, "table", 2, CLASSES, HIDDEN), w(g, "qkv", 2, 3 * HIDDEN, HIDDEN),
     w(g, "bias", 1, 3 * HIDDEN, 0),    w(g, "out", 2, HIDDEN, HIDDEN),

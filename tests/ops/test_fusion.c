@@ -92,7 +92,8 @@ static void compare(const float *a, const float *b, int64_t n) {
 static void a_fused_layer_equals_the_plain_one(void **state) {
   (void)state;
   for (int dropout = 0; dropout < 2; dropout++) {
-    block plain = block_make(dropout ? 0.2f : 0, false), fused = block_make(dropout ? 0.2f : 0, true);
+    block plain = block_make(dropout ? 0.2f : 0, false);
+    block fused = block_make(dropout ? 0.2f : 0, true);
     assert_int_equal(nodes_called(fused.graph, "residual_norm"), 2);
     assert_int_equal(nodes_called(fused.graph, "bias_activation"), 1);
     assert_int_equal(nodes_called(fused.graph, "layer_norm"), 0);

@@ -109,8 +109,8 @@ static void matrix_products(void **state) {
   for (int form = 0; form < 4; form++) {
     bool ta = form & 1, tb = form & 2;
     trial t = begin();
-    ath_value a = value(&t, "a", ta ? ath_type_make(ATH_F32, 2, K, M) : ath_type_make(ATH_F32, 2, M, K));
-    ath_value b = value(&t, "b", tb ? ath_type_make(ATH_F32, 2, N, K) : ath_type_make(ATH_F32, 2, K, N));
+    ath_value a = value(&t, "a", ath_type_make(ATH_F32, 2, ta ? K : M, ta ? M : K));
+    ath_value b = value(&t, "b", ath_type_make(ATH_F32, 2, tb ? N : K, tb ? K : N));
     ath_value c = ath_matmul(t.graph, a, b, ta, tb);
     fill(&t);
     assert_ok(interpreter_run(&t.run));
@@ -138,7 +138,8 @@ static void linear(void **state) {
   for (int r = 0; r < 6; r++)
     for (int o = 0; o < 5; o++) {
       double sum = 0;
-      for (int i = 0; i < 7; i++) sum += (double)at(&t, x)[r * 7 + i] * (double)at(&t, w)[o * 7 + i];
+      for (int i = 0; i < 7; i++)
+        sum += (double)at(&t, x)[r * 7 + i] * (double)at(&t, w)[o * 7 + i];
       assert_close(at(&t, bare)[r * 5 + o], sum);
       assert_close(at(&t, y)[r * 5 + o], sum + (double)at(&t, bias)[o]);
     }

@@ -19,7 +19,8 @@ static int by_size(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-/* `placed` is in order of offsets. */
+/* The offset of the smallest gap that holds `wanted` between those it must not overlap, or behind
+ * all of them. `placed` is in order of offsets. */
 static size_t smallest_gap(ath_cpu_storage *const *placed, size_t count,
                            const ath_cpu_storage *wanted, bool reuse) {
   size_t end = 0, best = SIZE_MAX, best_size = SIZE_MAX;
@@ -35,6 +36,7 @@ static size_t smallest_gap(ath_cpu_storage *const *placed, size_t count,
   return best != SIZE_MAX ? best : end;
 }
 
+/* Keeps the order of offsets, which smallest_gap walks along. */
 static void insert(ath_cpu_storage **placed, size_t count, ath_cpu_storage *storage) {
   size_t at = count;
   while (at > 0 && placed[at - 1]->offset > storage->offset) at--;
@@ -54,6 +56,7 @@ ath_status ath_cpu_allocate(ath_cpu_storage *storages, size_t count, bool reuse,
   *total = 0;
   for (size_t i = 0; i < count; i++) {
     order[i]->offset = smallest_gap(placed, i, order[i], reuse);
+    assert(order[i]->offset % ALIGNMENT == 0);
     size_t end = order[i]->offset + order[i]->size;
     if (end > *total) *total = end;
     insert(placed, i, order[i]);

@@ -11,6 +11,7 @@ ath_status ath_cpu_program_set_input(ath_program *base, const char *name, const 
   for (size_t i = 0; i < self->input_count; i++) {
     if (strcmp(self->inputs[i].name, name) != 0) continue;
     self->inputs[i].data = data;
+    /* The calls take void pointers for all their inputs; none writes to one. */
     for (size_t s = 0; s < self->slot_count; s++)
       if (self->slots[s].input == i) *self->slots[s].slot = (void *)data;
     return ATH_OK;
@@ -27,7 +28,10 @@ static ath_status check_inputs(const cpu_program *self) {
 }
 
 static void copy(const program_copy *copies, size_t count) {
-  for (size_t i = 0; i < count; i++) memcpy(copies[i].to, copies[i].from, copies[i].bytes);
+  for (size_t i = 0; i < count; i++) {
+    assert(copies[i].from != NULL && copies[i].to != NULL && copies[i].from != copies[i].to);
+    memcpy(copies[i].to, copies[i].from, copies[i].bytes);
+  }
 }
 
 static double now(void) {
@@ -43,6 +47,9 @@ static ath_status run_step(cpu_program *self, cpu_step *step) {
   return ATH_OK;
 }
 
+/* Nothing here allocates, searches or decides: the steps were made ready by prepare.c. A run that
+ * fails leaves variables as they were as far as the failing node comes before the first assignment
+ * in place; ids and labels are checked by the first nodes. */
 ath_status ath_cpu_program_run(ath_program *base) {
   cpu_program *self = (cpu_program *)base;
   ATH_TRY(check_inputs(self));
@@ -57,6 +64,7 @@ ath_status ath_cpu_program_get_output(ath_program *base, const char *name, void 
   cpu_program *self = (cpu_program *)base;
   for (size_t i = 0; i < self->output_count; i++) {
     if (strcmp(self->outputs[i].name, name) != 0) continue;
+    assert(self->outputs[i].memory != NULL);
     memcpy(data, self->outputs[i].memory, self->outputs[i].bytes);
     return ATH_OK;
   }
@@ -67,7 +75,7 @@ ath_program_stats ath_cpu_program_get_stats(const ath_program *base) {
   return ((const cpu_program *)base)->stats;
 }
 
-/* --- profile ---------------------------------------------------------------------------------- */
+/* --- profile ------------------------------------------------------------------------ */
 
 void ath_cpu_program_profile(ath_program *base, bool on) {
   ((cpu_program *)base)->profiling = on;
@@ -85,6 +93,7 @@ static int costliest_first(const void *left, const void *right) {
   return a->seconds < b->seconds ? 1 : a->seconds > b->seconds ? -1 : strcmp(a->name, b->name);
 }
 
+/* Fills one entry per kind of operation, in order of appearance; returns their number. */
 static size_t add_up(const cpu_program *self, kind_time *kinds, double *total) {
   size_t count = 0;
   *total = 0;
@@ -110,6 +119,7 @@ ath_status ath_cpu_program_profile_print(const ath_program *base, ath_buffer *ou
   if (kinds == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a profile");
   double total, runs = (double)self->profiled_runs;
   size_t count = add_up(self, kinds, &total);
+  assert(count <= self->step_count);
   qsort(kinds, count, sizeof *kinds, costliest_first);
   ath_status status = ath_buffer_format(out, "%-26s %6s %10s %7s %9s\n", "operation", "nodes",
                                         "ms/run", "share", "GFLOP/s");

@@ -33,15 +33,18 @@ static size_t bytes_of(const planner *self, ath_value value) {
   return ath_type_bytes(&type);
 }
 
+/* Memory of its own for the times first … last; returns its number. */
 static int32_t add_storage(planner *self, size_t size, size_t first, size_t last) {
+  assert(first <= last && last <= self->after);
   self->storages[self->storage_count] =
       (ath_cpu_storage){.size = size, .first = first, .last = last};
   self->unplanned += size;
   return (int32_t)self->storage_count++;
 }
 
-/* --- roots and times of use ------------------------------------------------------------------ */
+/* --- roots and times of use --------------------------------------------------------- */
 
+/* Nodes come in order, so that the root of a view's input is known before the view's. */
 static void find_roots(planner *self) {
   for (size_t v = 0; v < self->value_count; v++) {
     self->roots[v] = (ath_value)v;
@@ -51,7 +54,10 @@ static void find_roots(planner *self) {
   size_t all = ath_graph_node_count(self->graph);
   for (size_t i = 0; i < all; i++) {
     const ath_node *node = ath_graph_node(self->graph, i);
-    if (node->op->is_view) self->roots[node->outputs[0]] = self->roots[node->inputs[0]];
+    if (!node->op->is_view) continue;
+    assert(node->output_count == 1 &&
+           bytes_of(self, node->outputs[0]) == bytes_of(self, node->inputs[0]));
+    self->roots[node->outputs[0]] = self->roots[node->inputs[0]];
   }
 }
 
@@ -65,6 +71,7 @@ static void find_last_reads(planner *self) {
 
 /* A copy of an input or a variable as it is before the run, for what is read after it. */
 static void stage(planner *self, ath_value root) {
+  assert(self->roots[root] == root);
   if (self->staged[root] < 0)
     self->staged[root] = add_storage(self, bytes_of(self, root), 0, self->after);
 }
@@ -90,9 +97,10 @@ static void mark_kept(planner *self) {
   }
 }
 
-/* --- the place of each result ---------------------------------------------------------------- */
+/* --- the place of each result ------------------------------------------------------- */
 
 static uint32_t in_place_mask(const ath_node *node, int output) {
+  assert(output >= 0 && output < node->output_count);
   return node->op->in_place != NULL ? node->op->in_place(node, output) : 0;
 }
 
@@ -106,7 +114,8 @@ static bool reads_only_in_place(const planner *self, const ath_node *node, ath_v
   return true;
 }
 
-/* Choice 1. */
+/* Choice 1. The variable's old value dies with its last reader; were there a later one, the new
+ * value would wait in the workspace for the copy after the run. */
 static bool goes_to_variable(planner *self, size_t time, const ath_node *node, int output) {
   ath_value variable = self->target[node->outputs[output]];
   if (variable == ATH_NO_VALUE) return false;
@@ -117,7 +126,8 @@ static bool goes_to_variable(planner *self, size_t time, const ath_node *node, i
   return safe;
 }
 
-/* Choice 2: the storage to take over, or −1. */
+/* Choice 2: the storage to take over, or −1. Inputs of the graph, variables and constants are never
+ * taken over, nor is what an output of the same node has just taken. */
 static int32_t takes_over(const planner *self, size_t time, const ath_node *node, int output) {
   uint32_t mask = in_place_mask(node, output);
   for (int k = 0; self->reuse && k < node->input_count && k < 32; k++) {
@@ -137,6 +147,8 @@ static int32_t takes_over(const planner *self, size_t time, const ath_node *node
 
 static void place_result(planner *self, size_t time, const ath_node *node, int output) {
   ath_value value = node->outputs[output];
+  assert(self->roots[value] == value && self->storage_of[value] < 0);
+  assert(ath_graph_kind(self->graph, value) == ATH_VALUE_RESULT);
   size_t last = self->last_read[value] > time ? self->last_read[value] : time;
   if (goes_to_variable(self, time, node, output)) return;
   int32_t storage = takes_over(self, time, node, output);
@@ -157,9 +169,10 @@ static void place_constants(planner *self) {
       self->storage_of[v] = add_storage(self, bytes_of(self, (ath_value)v), 0, self->after);
 }
 
-/* --- from storages to places ------------------------------------------------------------------ */
+/* --- from storages to places -------------------------------------------------------- */
 
 static ath_cpu_place in_workspace(const planner *self, int32_t storage) {
+  assert(storage >= 0 && (size_t)storage < self->storage_count);
   return (ath_cpu_place){.kind = ATH_CPU_WORKSPACE, .offset = self->storages[storage].offset,
                          .value = ATH_NO_VALUE};
 }
@@ -184,6 +197,8 @@ static ath_cpu_place kept_place(const planner *self, ath_value value) {
   return place_of_root(self, root);
 }
 
+/* Before the run: what is staged. After it: assignments that are not in their variable yet. The
+ * sources of the latter are never their targets, so that their order does not matter. */
 static void make_copies(planner *self) {
   ath_cpu_plan *plan = self->plan;
   for (size_t v = 0; v < self->value_count; v++) {

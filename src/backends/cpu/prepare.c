@@ -25,8 +25,9 @@ static void *alloc(builder *self, size_t count, size_t size) {
   return ath_arena_alloc(self->program->arena, count * size);
 }
 
-/* --- steps ------------------------------------------------------------------------------------ */
+/* --- steps -------------------------------------------------------------------------- */
 
+/* The nodes that will run: needed ones, but for views, which cost nothing. */
 static ath_status collect_nodes(builder *self) {
   size_t all = ath_graph_node_count(self->graph);
   bool *needed = alloc(self, all + 1, sizeof *needed);
@@ -78,6 +79,7 @@ static ath_status check_supported(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* Everything about a call but its pointers, which need the plan, which needs its scratch size. */
 static ath_status make_step(builder *self, size_t index) {
   ath_cpu_call *call = &self->program->steps[index].call;
   const ath_node *node = copy_node(self, self->nodes[index]);
@@ -109,7 +111,7 @@ static ath_status make_steps(builder *self) {
   return ATH_OK;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------- */
 
 static ath_status bind_variable(builder *self, ath_value value) {
   ath_type type = ath_graph_type(self->graph, value);
@@ -142,6 +144,8 @@ static ath_status bind_values(builder *self) {
 /* Sets a pointer for good, or notes it down for set_input. */
 static void resolve(builder *self, ath_cpu_place place, void **slot) {
   cpu_program *program = self->program;
+  assert(place.kind != ATH_CPU_WORKSPACE || place.offset <= self->plan.workspace_bytes);
+  assert(place.kind != ATH_CPU_VARIABLE || self->memory[place.value] != NULL);
   *slot = NULL;
   switch (place.kind) {
     case ATH_CPU_NOWHERE: break;
@@ -214,8 +218,9 @@ static ath_status resolve_all(builder *self) {
   return ATH_OK;
 }
 
-/* --- the workspace ---------------------------------------------------------------------------- */
+/* --- the workspace ------------------------------------------------------------------ */
 
+/* Once, when the program is made: no later node may write there. */
 static void fill(void *memory, const ath_type *type, double with) {
   int64_t count = ath_type_count(type);
   for (int64_t i = 0; i < count; i++) switch (type->dtype) {

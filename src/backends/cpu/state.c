@@ -9,6 +9,7 @@
 
 enum { ALIGNMENT = 64, MAX_VARIABLES = 1 << 20 };
 
+/* Each has memory of its own, so that programs may keep pointers while others are added. */
 typedef struct variable {
   char *name;
   ath_type type;
@@ -89,6 +90,7 @@ ath_status ath_cpu_state_bind(ath_state *base, const char *name, const ath_type 
   if (!ath_type_equal(&found->type, type))
     return ath_fail(ATH_MISMATCH, "variable %s is %s in the graph, but %s in the state", name,
                     ath_type_text(type, texts[0]), ath_type_text(&found->type, texts[1]));
+  assert((uintptr_t)found->memory % ALIGNMENT == 0);
   *memory = found->memory;
   return ATH_OK;
 }
