@@ -5,33 +5,20 @@
 #include "train/checksums.h"
 
 #include <assert.h>
-#include <nettle/sha2.h>
 #include <string.h>
 
+#include "formats/sha256.h"
 #include "storage/file.h"
 
-enum { HEX_LENGTH = 2 * SHA256_DIGEST_SIZE, LIST_BYTES_MAX = 1 << 20 };
+enum { HEX_LENGTH = ATH_SHA256_TEXT - 1, LIST_BYTES_MAX = 1 << 20 };
 
 static const char LIST_NAME[] = "SHA256SUMS";
-
-static ath_status hash_file(const char *path, char hex[HEX_LENGTH + 1]) {
-  ath_mapping file;
-  ATH_TRY(ath_file_map(path, &file));
-  struct sha256_ctx context;
-  uint8_t digest[SHA256_DIGEST_SIZE];
-  sha256_init(&context);
-  sha256_update(&context, file.size, file.bytes);
-  sha256_digest(&context, sizeof digest, digest);
-  ath_file_unmap(&file);
-  for (size_t i = 0; i < sizeof digest; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-  return ATH_OK;
-}
 
 /* --- writing ------------------------------------------------------------------------------- */
 
 /* Lists the files of <folder>/<inside>, where `inside` is "" or ends with a slash. */
 static ath_status list_files(const char *folder, const char *inside, ath_buffer *out) {
-  char path[ATH_PATH_MAX], hex[HEX_LENGTH + 1];
+  char path[ATH_PATH_MAX], hex[ATH_SHA256_TEXT];
   char **names = NULL;
   size_t count = 0;
   ATH_TRY(ath_path_join(path, folder, inside));
@@ -50,7 +37,7 @@ static ath_status list_files(const char *folder, const char *inside, ath_buffer 
       }
       continue;
     }
-    if (status == ATH_OK) status = hash_file(path, hex);
+    if (status == ATH_OK) status = ath_sha256_file(path, hex);
     if (status == ATH_OK) status = ath_buffer_format(out, "%s  %s\n", hex, name);
   }
   ath_folder_list_free(names, count);
@@ -76,10 +63,10 @@ static ath_status check_line(const char *folder, char *line, size_t length) {
   if (length < HEX_LENGTH + 3 || memcmp(line + HEX_LENGTH, "  ", 2) != 0)
     return ath_fail(ATH_CORRUPT, "%s/%s: not a list of checksums", folder, LIST_NAME);
   const char *name = line + HEX_LENGTH + 2;
-  char path[ATH_PATH_MAX], hex[HEX_LENGTH + 1];
+  char path[ATH_PATH_MAX], hex[ATH_SHA256_TEXT];
   ATH_TRY(ath_path_join(path, folder, name));
   if (!ath_path_exists(path)) return ath_fail(ATH_CORRUPT, "%s: this file is missing", path);
-  ATH_TRY(hash_file(path, hex));
+  ATH_TRY(ath_sha256_file(path, hex));
   if (memcmp(hex, line, HEX_LENGTH) == 0) return ATH_OK;
   return ath_fail(ATH_CORRUPT, "%s: not as it was written (its SHA-256 differs)", path);
 }
