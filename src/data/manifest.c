@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "storage/file.h"
+#include "tokenizers/json.h"
 
 #define FORMAT "athanor-dataset"
 #define SUFFIX ".tfrecord"
@@ -17,18 +17,8 @@ enum { VERSION = 1, JSON_MAX = 256 << 20, DIGITS_MAX = 18 };
 /* --- JSON files ---------------------------------------------------------------------------- */
 
 ath_status ath_json_read(const char *path, json_t **out) {
-  ath_buffer text = ath_buffer_make(JSON_MAX);
-  ath_status status = ath_file_read(path, &text);
-  if (status == ATH_OK) {
-    json_error_t error;
-    *out = json_loadb(text.bytes != NULL ? text.bytes : "", text.length, JSON_REJECT_DUPLICATES,
-                      &error);
-    if (*out == NULL)
-      status = ath_fail(ATH_INVALID, "%s: line %d: not valid JSON: %s", path, error.line,
-                        error.text);
-  }
-  ath_buffer_free(&text);
-  return status;
+  ath_json root;
+  return ath_json_load(path, JSON_MAX, false, out, &root);
 }
 
 ath_status ath_json_write(const char *path, const json_t *root) {
