@@ -16,8 +16,8 @@
 #include "kernels/own.h"
 
 enum {
-  DEPTH = 384,           /* DEPTH x BLOCK_COLUMNS floats of b: 3/4 of a 32 KiB L1 cache (AVX2) */
-  TILE_ROWS = 140,       /* TILE_ROWS x DEPTH floats of a: under half of a 512 KiB L2 cache */
+  DEPTH = 256,           /* DEPTH x BLOCK_COLUMNS floats of b: half of a 32 KiB L1 cache (AVX2) */
+  TILE_ROWS = 192,       /* TILE_ROWS x DEPTH floats of a: under half of a 512 KiB L2 cache */
   TILE_COLUMNS = 1024,
   PANEL_FLOATS = 1 << 22, /* of packed b: 16 MiB, for the L3 cache */
   GROUP = 8 * BLOCK_COLUMNS, /* columns of b that a thread packs at a time */
@@ -115,9 +115,18 @@ static void multiply_block(const stretch *s, int64_t i, int64_t j) {
   }
 }
 
+/* While one panel of b is in use, the next is called into the cache, some of it with each block. */
 static void multiply_stretch(const stretch *s) {
-  for (int64_t j = 0; j < s->columns; j += BLOCK_COLUMNS)
-    for (int64_t i = 0; i < s->rows; i += GEMM_ROWS) multiply_block(s, i, j);
+  const int64_t panel_floats = s->depth * BLOCK_COLUMNS, blocks = ceil_div(s->rows, GEMM_ROWS);
+  const int64_t ahead = round_up(ceil_div(panel_floats, blocks), CACHE_LINE / 4);
+  for (int64_t j = 0; j < s->columns; j += BLOCK_COLUMNS) {
+    const float *next = s->b + (j + BLOCK_COLUMNS) * s->depth, *end = next + panel_floats;
+    for (int64_t i = 0; i < s->rows; i += GEMM_ROWS) {
+      for (int64_t p = 0; p < ahead && next < end; p += CACHE_LINE / 4, next += CACHE_LINE / 4)
+        __builtin_prefetch(next, 0, 2);
+      multiply_block(s, i, j);
+    }
+  }
 }
 
 /* One panel of columns and its tiles. */

@@ -102,7 +102,7 @@ INLINE void pack_columns(const int width, const float *x, int64_t stride, int64_
   int64_t whole = count / width * width;
   for (int64_t p = 0; p < depth; p++, x += stride, out += width) {
     float *to = out;
-    for (int64_t r = 0; r < count; r += 16) __builtin_prefetch(x + 8 * stride + r);
+    for (int64_t r = 0; r < count; r += 16) __builtin_prefetch(x + 32 * stride + r);
     for (int64_t r = 0; r < whole; r += width, to += width * depth)
       memcpy(to, x + r, sizeof(float) * (size_t)width);
     if (whole == count) continue;
