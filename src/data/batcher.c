@@ -34,9 +34,11 @@ struct ath_batcher {
   uint64_t first; /* number of the batch in the ring's place 0 */
   pthread_t maker;
   bool running;
-  pthread_mutex_t lock; /* guards the four below */
+  pthread_mutex_t lock; /* guards what follows; a slot itself belongs to one side at a time */
   pthread_cond_t changed;
-  uint64_t made, taken; /* batches put into the ring; handed out and no longer held */
+  /* Batches put into the ring, and batches given out and no longer held. The difference is what
+   * the ring holds: between 0 and RING. */
+  uint64_t made, taken;
   bool holding, stopping;
 };
 
@@ -57,6 +59,8 @@ ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer) {
 
 /* --- filling ------------------------------------------------------------------------------- */
 
+/* An id outside the vocabulary would read outside the embedding: it is refused here, on the
+ * host, since an accelerator would silently take another row. */
 static ath_status check_ids(const ath_batcher *self, uint64_t record, const int32_t *ids) {
   for (int i = 0; i < self->length; i++)
     if (ids[i] < 0 || ids[i] >= self->options.vocab_size)
@@ -69,6 +73,7 @@ static ath_status check_ids(const ath_batcher *self, uint64_t record, const int3
 
 /* Adds the chosen positions of a row. What does not fit is put back as it was. */
 static void add_positions(const ath_batcher *self, ath_batch *batch, int row, int count) {
+  assert(count <= self->length && batch->scored <= self->options.positions);
   for (int i = 0; i < count; i++) {
     int32_t at = row * self->length + self->columns[i];
     if (batch->scored == self->options.positions) {
@@ -82,6 +87,8 @@ static void add_positions(const ath_batcher *self, ath_batch *batch, int row, in
   }
 }
 
+/* Fills a row with the record at `place` of the epoch's order. The masks belong to the record, not
+ * to the place or the row, so they do not change with the batch size. */
 static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place) {
   const ath_batch_options *o = &self->options;
   uint64_t count = ath_dataset_size(self->data);
@@ -98,6 +105,7 @@ static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, u
   return ATH_OK;
 }
 
+/* Makes batch `number`, padded to its full size if it is the last of its epoch. */
 static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t number) {
   const ath_batch_options *o = &self->options;
   if (number / self->per_epoch >= EPOCHS_MAX)
@@ -108,6 +116,7 @@ static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t numbe
   batch->epoch = (uint32_t)(number / self->per_epoch);
   batch->scored = batch->tokens = batch->unscored = 0;
   uint64_t from = number % self->per_epoch * (uint64_t)o->batch_size;
+  assert(from < ath_dataset_size(self->data));
   uint64_t left = ath_dataset_size(self->data) - from;
   batch->samples = left < (uint64_t)o->batch_size ? (int)left : o->batch_size;
   for (int row = 0; row < batch->samples; row++)
@@ -125,6 +134,7 @@ static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t numbe
 
 /* --- the maker's thread -------------------------------------------------------------------- */
 
+/* Ends when it is told to, and after a failure: the consumer learns of it when it gets there. */
 static void *make_batches(void *context) {
   ath_batcher *self = context;
   bool failed = false;
@@ -140,6 +150,7 @@ static void *make_batches(void *context) {
     failed = s->status != ATH_OK;
     if (failed) snprintf(s->text, sizeof s->text, "%s", ath_error_text());
     pthread_mutex_lock(&self->lock);
+    assert(self->made == count && self->made - self->taken < RING);
     self->made++;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
@@ -147,6 +158,7 @@ static void *make_batches(void *context) {
   return NULL;
 }
 
+/* Waits for the batch being made, if there is one: that is some milliseconds. */
 static void stop_maker(ath_batcher *self) {
   if (!self->running) return;
   pthread_mutex_lock(&self->lock);
@@ -157,6 +169,7 @@ static void stop_maker(ath_batcher *self) {
   self->running = false;
 }
 
+/* Without the maker nobody else looks at these, so they are set without the lock. */
 static ath_status start_maker(ath_batcher *self, uint64_t number) {
   assert(!self->running);
   self->first = number;
@@ -210,6 +223,8 @@ static ath_status copy_special(ath_batcher *self) {
   return ATH_OK;
 }
 
+/* Everything a batch needs is allocated once; making batches allocates nothing. What is missing
+ * after a failure is freed by ath_batcher_destroy all the same. */
 static bool allocate_slot(const ath_batcher *self, ath_batch *batch) {
   size_t tokens = (size_t)self->options.batch_size * (size_t)self->length;
   size_t places = (size_t)self->options.positions;
@@ -295,6 +310,7 @@ ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) {
   }
   while (self->made == self->taken && self->running)
     pthread_cond_wait(&self->changed, &self->lock);
+  assert(!self->running || (self->made > self->taken && self->made - self->taken <= RING));
   const slot *s = &self->slots[self->taken % RING];
   /* After a failure the maker has ended, and the failed slot is given again and again. */
   self->holding = self->running && s->status == ATH_OK;

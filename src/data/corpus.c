@@ -17,6 +17,7 @@ void ath_block_free(ath_block *self) {
   self->lines = NULL;
 }
 
+/* Opens the file of the next line, at that line. */
 static ath_status open_file(ath_corpus *self) {
   ATH_TRY(ath_lines_open(self->inputs[self->next.file], &self->lines));
   if (self->next.byte == 0) return ATH_OK;
@@ -25,7 +26,7 @@ static ath_status open_file(ath_corpus *self) {
 
 ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_place *from,
                            ath_corpus *out) {
-  assert(from->file <= count);
+  assert(count > 0 && from->file <= count && from->line >= 1);
   *out = (ath_corpus){.inputs = inputs, .count = count, .next = *from};
   out->next.token = 0;
   return ATH_OK;
@@ -42,8 +43,9 @@ static ath_status next_line(ath_corpus *self, ath_line *line, ath_place *place) 
     if (self->lines == NULL) ATH_TRY(open_file(self));
     ATH_TRY(ath_lines_next(self->lines, line));
     if (line->bytes != NULL) {
+      assert(line->number == self->next.line);
       *place = self->next;
-      place->byte = line->at;
+      place->byte = line->at; /* after a byte order mark, where there is one */
       self->next.byte = line->next;
       self->next.line = line->number + 1;
       self->next.global++;
@@ -60,6 +62,7 @@ static ath_status next_line(ath_corpus *self, ath_line *line, ath_place *place) 
 
 ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void *context,
                            ath_block *out) {
+  assert(out->lines != NULL);
   out->inputs = self->inputs;
   out->count = 0;
   out->ended = false;
@@ -71,7 +74,7 @@ ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void
     out->ended = line.bytes == NULL;
     if (out->ended) break;
     entry->split = choose(context, &entry->place, line.bytes, line.length);
-    if (entry->split < 0) continue;
+    if (entry->split < 0) continue; /* its place in the block goes to the line after it */
     entry->offset = out->text.length;
     entry->length = line.length;
     ATH_TRY(ath_buffer_append(&out->text, line.bytes, line.length));

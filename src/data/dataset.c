@@ -46,6 +46,7 @@ static int by_index(const void *a, const void *b) {
   return strcmp(x, y);
 }
 
+/* Keeps the names of shards, in order, and forgets the folder's other files. */
 static ath_status find_shards(ath_dataset *self) {
   char **names;
   size_t count;
@@ -88,8 +89,9 @@ static ath_status check_names(const ath_dataset *self) {
   return ATH_OK;
 }
 
-/* Sizes before anything is read from the files, so that a cut file is found at once. */
+/* Compares sizes before anything is read from the files, so that a cut file is found at once. */
 static ath_status check_sizes(const ath_dataset *self) {
+  assert(self->count == self->manifest.shards.count);
   for (size_t i = 0; i < self->count; i++) {
     char path[ATH_PATH_MAX];
     uint64_t size, wanted = self->manifest.shards.items[i].bytes;
@@ -116,6 +118,8 @@ static ath_status check_counts(const ath_dataset *self) {
   return ATH_OK;
 }
 
+/* Every shard stays mapped while the dataset is open: reading a record is a look into memory, and
+ * the system keeps the pages that are in use. */
 static ath_status open_shards(ath_dataset *self) {
   self->states = calloc(self->count, sizeof *self->states);
   self->shards = calloc(self->count, sizeof *self->shards);
@@ -132,6 +136,7 @@ static ath_status open_shards(ath_dataset *self) {
     self->shards[i].first = first;
     first += self->states[i].records;
   }
+  assert(first == self->index.records);
   return ATH_OK;
 }
 
@@ -156,6 +161,8 @@ static ath_status find_length(ath_dataset *self) {
   return ATH_OK;
 }
 
+/* From cheap checks to dear ones: names, sizes, the count of records; the records' own checksums
+ * are verified when they are read. */
 static ath_status open_folder(ath_dataset *self) {
   ATH_TRY(find_shards(self));
   ath_status found = ath_manifest_read(self->folder, &self->manifest);
@@ -223,6 +230,8 @@ ath_status ath_dataset_check_tokenizer(const ath_dataset *self, const ath_tokeni
 
 /* --- reading ------------------------------------------------------------------------------- */
 
+/* The shard that holds a record. Empty shards begin where the next one does; the last of those
+ * that begin at or before the record is the one that has it. */
 static size_t shard_of(const ath_dataset *self, uint64_t index) {
   size_t low = 0, high = self->count; /* the answer is in [low, high) */
   while (high - low > 1) {
@@ -230,9 +239,13 @@ static size_t shard_of(const ath_dataset *self, uint64_t index) {
     if (self->shards[middle].first <= index) low = middle;
     else high = middle;
   }
+  assert(self->shards[low].first <= index &&
+         index - self->shards[low].first < self->states[low].records);
   return low;
 }
 
+/* Finds a record and verifies its checksums. Only the reader's position needs the lock: the
+ * record itself lies in the mapping, which nobody changes. */
 static ath_status fetch(const ath_dataset *self, uint64_t index, ath_record *record,
                         const char **name) {
   assert(index < self->index.records);
@@ -250,6 +263,7 @@ static ath_status fetch(const ath_dataset *self, uint64_t index, ath_record *rec
   return status;
 }
 
+/* Reads a feature that must have as many values as the dataset's records have tokens. */
 static ath_status read_list(const ath_record *record, const char *feature, int32_t *values,
                             int length) {
   size_t count = 0;
@@ -270,6 +284,7 @@ ath_status ath_dataset_read(const ath_dataset *self, uint64_t index, int32_t *id
                      record.number, record.at);
 }
 
+/* Compares a whole file with the manifest, so that bytes between records count, too. */
 static ath_status verify_file(const ath_dataset *self, size_t i) {
   char path[ATH_PATH_MAX];
   ath_mapping file;

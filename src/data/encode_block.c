@@ -53,6 +53,7 @@ void ath_block_encoder_destroy(ath_block_encoder *self) {
 }
 
 static ath_status add_ids(chunk *c, const int32_t *ids, size_t count) {
+  assert(c->count <= c->capacity);
   if (count > c->capacity - c->count) {
     size_t capacity = (c->count + count) * 2;
     int32_t *more = realloc(c->ids, capacity * sizeof *more);
@@ -77,8 +78,10 @@ static ath_status encode_line(const ath_block_encoder *self, ath_encoding *encod
   return add_ids(c, encoding->ids, encoding->length);
 }
 
+/* The rest of a chunk is left alone after a line that fails; the block is of no use then. */
 static void encode_chunk(const ath_block_encoder *self, ath_encoding *encoding, ath_block *block,
                          size_t number, chunk *c) {
+  assert(number < CHUNKS);
   size_t first = number * CHUNK_LINES, end = first + CHUNK_LINES;
   if (end > block->count) end = block->count;
   c->count = 0;
@@ -93,6 +96,7 @@ ath_status ath_block_encoder_run(ath_block_encoder *self, ath_block *block) {
   size_t chunks = (block->count + CHUNK_LINES - 1) / CHUNK_LINES;
   if (block->count > 0 && block->text.bytes == NULL) /* nothing but empty lines */
     ATH_TRY(ath_buffer_reserve(&block->text, 1));
+  /* Chunks are handed out as threads get free, since lines differ in length by far. */
 #pragma omp parallel for schedule(dynamic) num_threads(self->threads)
   for (size_t i = 0; i < chunks; i++)
     encode_chunk(self, &self->encodings[omp_get_thread_num()], block, i, &self->chunks[i]);

@@ -36,6 +36,8 @@ static ath_status describe(const char *folder, const char *name, ath_index_shard
 
 /* --- loading ------------------------------------------------------------------------------- */
 
+/* Whether a cached index is whole and describes these shards. What it says is believed only after
+ * all of it was checked: sizes first, so that nothing is read outside the mapping. */
 static bool fits(const ath_mapping *file, const ath_index_shard *shards, size_t count) {
   header head;
   size_t table = count * sizeof *shards;
@@ -59,6 +61,7 @@ static bool fits(const ath_mapping *file, const ath_index_shard *shards, size_t 
   return sum == head.records && crc == ath_crc32c(0, file->bytes, file->size - 8);
 }
 
+/* Leaves the index mapped: for millions of records only the pages in use take up memory. */
 static bool load(const char *path, ath_index_shard *shards, size_t count, ath_index *out) {
   if (!ath_path_exists(path) || ath_file_map(path, &out->mapping) != ATH_OK) return false;
   if (!fits(&out->mapping, shards, count)) {
@@ -70,12 +73,14 @@ static bool load(const char *path, ath_index_shard *shards, size_t count, ath_in
   out->offsets = (const void *)(table + count * sizeof *shards);
   out->records = 0;
   for (size_t i = 0; i < count; i++) out->records += shards[i].records;
+  assert((uintptr_t)out->offsets % sizeof *out->offsets == 0);
   return true;
 }
 
 /* --- building ------------------------------------------------------------------------------ */
 
 static ath_status add_offset(ath_index *self, size_t *capacity, uint64_t at) {
+  assert(self->records <= *capacity);
   if (self->records == *capacity) {
     size_t more = *capacity == 0 ? 4096 : *capacity * 2;
     uint64_t *grown = realloc(self->allocated, more * sizeof *grown);
@@ -87,6 +92,8 @@ static ath_status add_offset(ath_index *self, size_t *capacity, uint64_t at) {
   return ATH_OK;
 }
 
+/* Walks a shard from frame to frame. Only the lengths are read and verified, so the time is that of
+ * touching one page per record, not of reading all data. */
 static ath_status scan(const char *folder, const char *name, ath_index *self, size_t *capacity) {
   char path[ATH_PATH_MAX];
   ath_tfrecord_reader *reader = NULL;
@@ -101,6 +108,7 @@ done:
   return status;
 }
 
+/* A reader that opens the folder at the same time sees the old index or the new one. */
 static ath_status save(const char *path, const ath_index_shard *shards, size_t count,
                        const ath_index *index) {
   header head = {.version = VERSION, .shards = (uint32_t)count, .records = index->records};
@@ -128,6 +136,7 @@ ath_status ath_index_open(const char *folder, const char *const *names, size_t c
                           ath_index_shard *shards, ath_index *out) {
   _Static_assert(sizeof(header) == 24 && sizeof(ath_index_shard) == 32, "no padding in the file");
   char path[ATH_PATH_MAX];
+  assert(count <= UINT32_MAX);
   *out = (ath_index){0};
   ATH_TRY(ath_path_join(path, folder, ATH_INDEX_NAME));
   for (size_t i = 0; i < count; i++) ATH_TRY(describe(folder, names[i], &shards[i]));

@@ -43,6 +43,7 @@ void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t recor
 /* Reads "-<digits>" backwards from `end`; NULL if that is not what stands there. */
 static const char *number_before(const char *name, const char *end, uint64_t *value) {
   const char *first = end;
+  assert(name <= end);
   while (first > name && isdigit((unsigned char)first[-1])) first--;
   if (first == end || end - first > DIGITS_MAX || first == name || first[-1] != '-') return NULL;
   *value = strtoull(first, NULL, 10);
@@ -56,6 +57,7 @@ bool ath_shard_name_parse(const char *name, uint64_t *index, uint64_t *records) 
   return end != NULL && number_before(name, end, index) != NULL;
 }
 
+/* The limit keeps a mistyped shard size from filling a folder with millions of files. */
 ath_status ath_shard_list_add(ath_shard_list *self, const ath_shard_entry *entry) {
   if (self->count == ATH_SHARDS_MAX)
     return ath_fail(ATH_INVALID, "more than %d shards; choose a larger shard size",
@@ -67,6 +69,7 @@ ath_status ath_shard_list_add(ath_shard_list *self, const ath_shard_entry *entry
     self->items = more;
     self->capacity = capacity;
   }
+  assert(self->count < self->capacity);
   self->items[self->count++] = *entry;
   return ATH_OK;
 }
@@ -93,6 +96,8 @@ json_t *ath_shard_list_to_json(const ath_shard_list *self) {
   return array;
 }
 
+/* The name says the index and the count as well, so they must agree with the entry and its place
+ * in the list: a manifest that was edited by hand, or cut, is found here. */
 static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *out) {
   const char *name = NULL, *crc = NULL;
   json_int_t records = 0, bytes = 0;
@@ -138,6 +143,7 @@ static uint64_t sum_records(const ath_shard_list *shards) {
 
 ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
   assert(self->recipe != NULL && self->records == sum_records(&self->shards));
+  assert(self->max_length > 0 && strlen(self->split) > 0);
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, ATH_MANIFEST_NAME));
   json_t *root = json_pack(
@@ -150,6 +156,7 @@ ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
   return status;
 }
 
+/* Reads out of the recipe what opening a dataset needs; the rest is only ever compared. */
 static ath_status read_recipe(ath_manifest *self) {
   const char *hash = NULL;
   int max_length = 0, vocab_size = 0;
@@ -167,6 +174,7 @@ static ath_status read_recipe(ath_manifest *self) {
   return ATH_OK;
 }
 
+/* The version comes first: a manifest of another version may have other keys. */
 static ath_status read_root(json_t *root, ath_manifest *self) {
   const char *format = NULL, *split = NULL;
   int version = 0;
@@ -216,6 +224,7 @@ void ath_manifest_free(ath_manifest *self) {
 
 /* --- recipes ------------------------------------------------------------------------------- */
 
+/* Values are shown as JSON, cut when they are long (a list of input files). */
 static ath_status fail_differs(const char *key, const json_t *there, const json_t *now) {
   char *a = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
   char *b = now != NULL ? json_dumps(now, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;

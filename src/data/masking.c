@@ -10,6 +10,7 @@ enum { DRAW_TRIES = 64, POSITION_BITS = 16 };
 
 static double uniform(uint32_t bits) { return bits * 0x1p-32; }
 
+/* The batcher has a table, which is faster; a single call may do without. */
 static int is_special(const ath_batch_options *options, int32_t id) {
   return options->special != NULL ? options->special[id]
                                   : ath_tokenizer_is_special(options->tokenizer, id);
@@ -43,7 +44,7 @@ int ath_mask_tokens(const ath_batch_options *options, uint32_t epoch, uint64_t s
     int32_t id = ids[i];
     assert(id >= 0 && id < options->vocab_size);
     if (mask[i] == 0 || is_special(options, id)) continue;
-    uint32_t bits[4];
+    uint32_t bits[4]; /* the first word chooses the position, the second what stands there */
     ath_random(options->seed, ATH_RANDOM_MASKING, epoch, sample, (uint32_t)i, bits);
     if (uniform(bits[0]) >= options->mlm_probability) continue;
     columns[count] = i;

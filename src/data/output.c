@@ -10,11 +10,13 @@
 
 #define FORMAT "athanor-progress"
 enum { VERSION = 1 };
+#define LINES_MAX (INT64_C(1) << 48) /* what the random numbers can tell apart */
 
 static const char *const SPLIT_NAMES[ATH_SPLITS_MAX] = {"train", "validation"};
 
 /* --- recipes ------------------------------------------------------------------------------- */
 
+/* −1 for a role that the tokenizer does not have. */
 static json_t *special_ids(const ath_tokenizer *tokenizer) {
   return json_pack("{s:i, s:i, s:i, s:i, s:i}",
                    "cls", ath_tokenizer_special(tokenizer, ATH_TOKEN_CLS),
@@ -24,6 +26,7 @@ static json_t *special_ids(const ath_tokenizer *tokenizer) {
                    "mask", ath_tokenizer_special(tokenizer, ATH_TOKEN_MASK));
 }
 
+/* Names as they were given: the recipe is to be recognised, not to be followed. */
 static ath_status describe_inputs(const ath_prepare_options *options, json_t *array) {
   for (size_t i = 0; i < options->input_count; i++) {
     uint64_t size;
@@ -82,10 +85,12 @@ static json_t *split_to_json(const ath_split *split) {
                    ath_shard_list_to_json(&split->shards));
 }
 
+/* Written atomically, after the shards it speaks of: whatever it says is on disk. */
 ath_status ath_output_note(const char *folder, const json_t *recipe, const json_t *modified,
                            const ath_split *splits, size_t count) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
+  assert(count >= 1 && count <= ATH_SPLITS_MAX);
   json_t *list = json_array();
   for (size_t i = 0; list != NULL && i < count; i++)
     json_array_append_new(list, split_to_json(&splits[i]));
@@ -114,6 +119,7 @@ static ath_status check_shards(const ath_split *split, const ath_shard_list *sha
   return ATH_OK;
 }
 
+/* Sets a split to go on after the shards that the journal lists. */
 static ath_status split_from_json(json_t *item, ath_split *split) {
   const char *name = NULL;
   json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0;
@@ -124,7 +130,7 @@ static ath_status split_from_json(json_t *item, ath_split *split) {
                      &global, "token", &token, "shards", &shards) != 0)
     return ath_fail(ATH_INVALID, "%s", error.text);
   if (strcmp(name, split->name) != 0 || file < 0 || byte < 0 || line < 1 || global < 0 ||
-      token < 0)
+      global >= LINES_MAX || token < 0)
     return ath_fail(ATH_INVALID, "split \"%.20s\" has a place out of range", name);
   ath_shard_list list = {0};
   ath_status status = ath_shard_list_from_json(shards, &list);
@@ -136,6 +142,7 @@ static ath_status split_from_json(json_t *item, ath_split *split) {
   return status;
 }
 
+/* Compares first, then takes over: a split is touched only when the recipe fits. */
 static ath_status read_journal(const json_t *root, const json_t *recipe, const json_t *modified,
                                ath_split *splits, size_t count) {
   const char *format = json_string_value(json_object_get(root, "format"));
@@ -163,6 +170,7 @@ static bool has_shards(const json_t *root) {
 
 /* --- what is there ------------------------------------------------------------------------- */
 
+/* Puts before a failure what the folder holds, and after it what can be done. */
 static ath_status with_advice(ath_status status, const char *folder, const char *what) {
   if (status == ATH_OK) return status;
   char text[512];
@@ -171,6 +179,8 @@ static ath_status with_advice(ath_status status, const char *folder, const char 
                   "or pass --overwrite", folder, what, text);
 }
 
+/* A finished dataset is this one when every split has a manifest of the same recipe, and every
+ * shard is there in full length. */
 static ath_status read_manifests(const char *folder, const json_t *recipe,
                                  const ath_split *splits, size_t count, ath_manifest *manifests) {
   for (size_t i = 0; i < count; i++) {
@@ -220,6 +230,7 @@ static ath_status each_file(const char *folder, bool (*test)(const char *), bool
   return status;
 }
 
+/* The same for the output folder and for both splits' folders. */
 static ath_status each_split_file(const char *folder, bool (*test)(const char *), bool removing,
                                   size_t *found) {
   ATH_TRY(each_file(folder, test, removing, found));

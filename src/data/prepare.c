@@ -66,11 +66,14 @@ static int choose(const void *context, const ath_place *place, const char *text,
   return place->global < self->splits[split].from.global ? -1 : split;
 }
 
+/* Hands the lines to their splits, in order. The journal is written when a shard was completed:
+ * before that there would be nothing new in it. */
 static ath_status write_block(preparation *self, ath_block_encoder *encoder,
                               const ath_block *block) {
   for (size_t i = 0; i < block->count; i++) {
     const ath_block_line *line = &block->lines[i];
     ath_split *split = &self->splits[line->split];
+    assert(line->split >= 0 && (size_t)line->split < self->count);
     const int32_t *ids = ath_block_encoder_ids(encoder, block, i);
     self->tokens += line->tokens;
     ATH_TRY(ath_split_add(split, ids, line->tokens, &line->place));
@@ -82,6 +85,7 @@ static ath_status write_block(preparation *self, ath_block_encoder *encoder,
   return ATH_OK;
 }
 
+/* Bytes of the text read so far; a continued run begins where it goes on. */
 static void report_progress(const preparation *self, const ath_corpus *corpus, int finished) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -98,6 +102,8 @@ static void report_progress(const preparation *self, const ath_corpus *corpus, i
   ath_log_progress(&progress);
 }
 
+/* Reading, encoding and writing take turns; encoding is nearly all of the time, and the only part
+ * that threads share. */
 static ath_status write_all(preparation *self, ath_corpus *corpus, ath_block_encoder *encoder,
                             ath_block *block) {
   do {
@@ -113,6 +119,7 @@ static ath_status write_all(preparation *self, ath_corpus *corpus, ath_block_enc
 
 /* Reads from the earliest place that a split has not got to disk. */
 static ath_status run(preparation *self) {
+  assert(self->count >= 1 && self->count <= ATH_SPLITS_MAX);
   ath_place from = self->splits[0].from;
   for (size_t i = 1; i < self->count; i++)
     if (self->splits[i].from.global < from.global) from = self->splits[i].from;
@@ -153,9 +160,12 @@ static ath_status check_sizes(const preparation *self) {
   return ATH_OK;
 }
 
+/* From the moment the journal is gone the dataset is finished. Killed before that, the next run
+ * writes the last shards and the manifests again, the same. */
 static ath_status write_manifests(const preparation *self) {
   for (size_t i = 0; i < self->count; i++) {
     const ath_split *split = &self->splits[i];
+    assert(split->filled < split->max_length && split->open_records == 0);
     ath_manifest manifest = {.recipe = self->recipe, .max_length = split->max_length,
                              .records = split->records, .shards = split->shards,
                              .dropped_tokens = (uint64_t)split->filled};
@@ -168,6 +178,7 @@ static ath_status write_manifests(const preparation *self) {
   return ath_folder_sync(self->options->output);
 }
 
+/* `kept` shards were found; of a finished dataset, all. Its manifests do not say the lines. */
 static void fill_report(const preparation *self, ath_output_state state,
                         const size_t kept[ATH_SPLITS_MAX], ath_prepare_report *report) {
   *report = (ath_prepare_report){.lines = self->lines, .bytes = self->total_bytes};
@@ -189,6 +200,7 @@ static void fill_report(const preparation *self, ath_output_state state,
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
+/* A percentage of 0 or 100 leaves one split without lines: it is not made at all. */
 static ath_status create_splits(preparation *self) {
   const ath_prepare_options *o = self->options;
   self->train = o->validation_split_percentage < 100.0 ? (int)self->count++ : -1;
@@ -210,6 +222,7 @@ static ath_status lock_output(preparation *self) {
   return ATH_OK;
 }
 
+/* Makes the folders, clears what has no owner, and finds out whether there is work to continue. */
 static ath_status open_output(preparation *self, ath_output_state *state) {
   const ath_prepare_options *o = self->options;
   ATH_TRY(lock_output(self));

@@ -39,13 +39,17 @@ void ath_split_free(ath_split *self) {
 
 /* The count in the final name is not known yet; this one only serves for the temporary file. */
 static ath_status open_shard(ath_split *self) {
+  assert(self->writer == NULL && self->open_records == 0);
   char name[ATH_SHARD_NAME_MAX], path[ATH_PATH_MAX];
   snprintf(name, sizeof name, "dataset-%zu", self->shards.count);
   ATH_TRY(ath_path_join(path, self->folder, name));
   return ath_tfrecord_create(path, &self->writer);
 }
 
+/* Flushes the shard to disk and gives it its name, which only now can say how many records it has.
+ * From here on the list, the counts and `advanced` speak of it. */
 static ath_status close_shard(ath_split *self) {
+  assert(self->writer != NULL && self->open_records > 0);
   ath_shard_entry entry = {.records = self->open_records,
                            .bytes = ath_tfrecord_size(self->writer),
                            .crc = ath_tfrecord_crc(self->writer)};
@@ -62,7 +66,9 @@ static ath_status close_shard(ath_split *self) {
   return ATH_OK;
 }
 
+/* Features in the order of their names, as TensorFlow writes them. */
 static ath_status write_record(ath_split *self) {
+  assert(self->filled == self->max_length);
   size_t length = (size_t)self->max_length;
   ath_int64_feature features[] = {{"attention_mask", self->tokens + length, length},
                                   {"input_ids", self->tokens, length}};
@@ -86,6 +92,7 @@ static bool is_full(const ath_split *self) {
 ath_status ath_split_add(ath_split *self, const int32_t *ids, size_t count,
                          const ath_place *place) {
   assert(place->global >= self->from.global);
+  /* The first line of a continued run may be used up in part. */
   size_t at = place->global == self->from.global ? self->from.token : 0;
   while (at < count) {
     size_t room = (size_t)(self->max_length - self->filled);
@@ -96,6 +103,7 @@ ath_status ath_split_add(ath_split *self, const int32_t *ids, size_t count,
     if (self->filled < self->max_length) break;
     ATH_TRY(write_record(self));
     if (!is_full(self)) continue;
+    assert(self->filled == 0); /* so the place alone says where the next shard begins */
     ATH_TRY(close_shard(self));
     self->place = *place;
     self->place.token = at;

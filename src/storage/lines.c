@@ -85,7 +85,9 @@ static ath_status fail_too_long(const ath_lines *self) {
 
 /* Makes room behind `end` by moving the unfinished line to the front, or by growing. */
 static ath_status make_room(ath_lines *self) {
+  assert(self->start <= self->end && self->end <= self->capacity);
   if (self->start > 0) {
+    assert(self->found[0] >= self->start && self->found[1] >= self->start);
     memmove(self->bytes, self->bytes + self->start, self->end - self->start);
     self->end -= self->start;
     self->found[0] -= self->start;
@@ -104,6 +106,7 @@ static ath_status make_room(ath_lines *self) {
   return ATH_OK;
 }
 
+/* Reads once, as much as there is room for. */
 static ath_status read_more(ath_lines *self) {
   if (self->end == self->capacity) ATH_TRY(make_room(self));
   assert(self->end < self->capacity);
@@ -139,6 +142,7 @@ static ath_status skip_byte_order_mark(ath_lines *self) {
   return ATH_OK;
 }
 
+/* Names the first bad byte three ways: in the file, its value, and in the line. */
 static ath_status check_utf8(const ath_lines *self, const ath_line *line) {
   size_t good = ath_utf8_prefix(line->bytes, line->length);
   if (good == line->length) return ATH_OK;
@@ -171,6 +175,7 @@ ath_status ath_lines_next(ath_lines *self, ath_line *out) {
   out->length = stop - self->start;
   out->next = self->at + (after - self->start);
   self->start = after;
+  assert(out->next > out->at && self->start <= self->end);
   self->at = out->next;
   self->number++;
   return check_utf8(self, out);
