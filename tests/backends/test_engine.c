@@ -185,6 +185,40 @@ static void assignments_read_the_values_from_before_the_run(void **state) {
   end(&e);
 }
 
+/* One value to two variables, through views, from an input, from another variable. */
+static void assignments_take_values_of_every_sort(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_type row = ath_type_make(ATH_F32, 2, 1, 2);
+  ath_value x = ath_graph_input(e.graph, "x", pair), w[6];
+  for (int i = 0; i < 6; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "w%d", i);
+    w[i] = ath_graph_variable(e.graph, name, i < 3 ? pair : row);
+  }
+  ath_value y = ath_scale(e.graph, x, 2);
+  ath_graph_assign(e.graph, w[0], y);
+  ath_graph_assign(e.graph, w[1], y);
+  ath_graph_assign(e.graph, w[2], x);
+  ath_graph_assign(e.graph, w[3], ath_reshape(e.graph, y, row));
+  ath_graph_assign(e.graph, w[4], ath_reshape(e.graph, w[0], row));
+  ath_graph_assign(e.graph, w[5], ath_reshape(e.graph, ath_reshape(e.graph, w[5], pair), row));
+  ath_program *program = compile(&e);
+  float input[2] = {1, 2};
+  write_floats(&e, "w0", (float[]){50, 60}, 2);
+  write_floats(&e, "w5", (float[]){70, 80}, 2);
+  assert_ok(ath_program_set_input(program, "x", input));
+  assert_ok(ath_program_run(program));
+  expect_variable(&e, "w0", (float[]){2, 4}, 2);
+  expect_variable(&e, "w1", (float[]){2, 4}, 2);
+  expect_variable(&e, "w2", (float[]){1, 2}, 2);
+  expect_variable(&e, "w3", (float[]){2, 4}, 2);
+  expect_variable(&e, "w4", (float[]){50, 60}, 2);
+  expect_variable(&e, "w5", (float[]){70, 80}, 2);
+  ath_program_destroy(program);
+  end(&e);
+}
+
 static void a_result_never_overwrites_what_its_own_node_still_reads(void **state) {
   (void)state;
   engine e = begin();
@@ -333,6 +367,7 @@ int main(void) {
     cmocka_unit_test(inputs_must_be_set_if_they_are_read),
     cmocka_unit_test(outputs_are_values_of_the_run_whatever_happens_after),
     cmocka_unit_test(assignments_read_the_values_from_before_the_run),
+    cmocka_unit_test(assignments_take_values_of_every_sort),
     cmocka_unit_test(a_result_never_overwrites_what_its_own_node_still_reads),
     cmocka_unit_test(accumulators_and_adamw_take_no_workspace),
     cmocka_unit_test(views_and_elementwise_chains_take_the_memory_of_one),
