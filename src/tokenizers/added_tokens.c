@@ -22,6 +22,7 @@ typedef struct reading {
   ath_run run; /* for the normaliser */
 } reading;
 
+/* All flags default to false, as in old files that lack some. */
 static ath_status read_flags(const ath_json *json, ath_added_token *token) {
   const struct { const char *key; bool *flag; } flags[] = {
     {"single_word", &token->single_word}, {"lstrip", &token->lstrip},
@@ -34,6 +35,7 @@ static ath_status read_flags(const ath_json *json, ath_added_token *token) {
   return ATH_OK;
 }
 
+/* What matching and decoding see of the token. */
 static ath_status normalize_content(reading *self, const ath_json *json,
                                     ath_added_token *token) {
   token->form = token->content;
@@ -85,6 +87,7 @@ static ath_status read_token(reading *self, const ath_json *json) {
   ATH_TRY(read_flags(json, &token));
   ATH_TRY(choose_id(self, json, &token));
   ATH_TRY(normalize_content(self, &content, &token));
+  assert(token.id >= 0 && token.form != NULL);
   self->out->items[self->out->count++] = token;
   return ATH_OK;
 }
@@ -114,12 +117,14 @@ static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized,
     if (!same) keys[kept++] = keys[i];
     else if (keys[i].value < keys[kept - 1].value) keys[kept - 1].value = keys[i].value;
   }
+  assert(kept <= count);
   out->count = kept;
   ath_status status = ath_trie_build(keys, kept, arena, &out->trie);
   free(keys);
   return status;
 }
 
+/* Ids are given in the order of the file; the list is then sorted by them. */
 static ath_status read_list(reading *self, const ath_json *json) {
   size_t count = 0;
   if (!ath_json_absent(json)) ATH_TRY(ath_json_array(json, &count));
@@ -205,11 +210,13 @@ static size_t find_match(const ath_matcher *self, const ath_text *text, size_t *
   return 0;
 }
 
+/* Whether no word character touches the match. */
 static bool stands_alone(const ath_text *text, size_t start, size_t end) {
   if (start > 0 && ath_is_word_character(ath_character_before(text->bytes, start))) return false;
   return end == text->length || !ath_is_word_character(ath_character_at(text->bytes, end));
 }
 
+/* Where the white space before `start` begins, not before `least`. */
 static size_t strip_left(const ath_text *text, size_t start, size_t least) {
   while (start > least && ath_is_white_space(ath_character_before(text->bytes, start)))
     do start--;
@@ -217,12 +224,14 @@ static size_t strip_left(const ath_text *text, size_t start, size_t least) {
   return start;
 }
 
+/* Where the white space from `end` on ends. */
 static size_t strip_right(const ath_text *text, size_t end) {
   while (end < text->length && ath_is_white_space(ath_character_at(text->bytes, end)))
     end += ath_character_length(text->bytes[end]);
   return end;
 }
 
+/* Hands on the text between two tokens, if there is any. */
 static ath_status give(const ath_text *text, size_t from, size_t to, ath_run *run,
                        ath_sink next) {
   if (from >= to) return ATH_OK;
@@ -245,6 +254,7 @@ ath_status ath_added_tokens_split(const ath_added_tokens *self, const ath_matche
   for (; (end = find_match(matcher, text, &at, &index)) != 0; at = end) {
     const ath_added_token *token = &self->items[index];
     size_t from = at, to = end;
+    assert(from < to && to <= text->length);
     if (token->single_word && !stands_alone(text, from, to)) continue;
     if (token->lstrip) from = done < from ? strip_left(text, from, done) : done;
     if (token->rstrip) to = strip_right(text, to);

@@ -60,6 +60,7 @@ static ath_status add_piece(ath_unigram *model, size_t index, const ath_unigram_
   return ATH_OK;
 }
 
+/* The special tokens, then the pieces. */
 static ath_status build_model(const ath_unigram_piece *pieces, size_t count, ath_arena *arena,
                               ath_unigram **out) {
   if (count > INT32_MAX - ATH_BUILD_SPECIALS)
@@ -68,6 +69,7 @@ static ath_status build_model(const ath_unigram_piece *pieces, size_t count, ath
   ATH_TRY(ath_unigram_create(arena, ATH_BUILD_SPECIALS + count, &model));
   for (size_t i = 0; i < ATH_BUILD_SPECIALS; i++)
     ath_unigram_add(model, ath_build_specials[i], strlen(ath_build_specials[i]), 0);
+  assert(model->count == ATH_BUILD_SPECIALS);
   model->unknown = UNKNOWN_ID;
   for (size_t i = 0; i < count; i++) ATH_TRY(add_piece(model, i, &pieces[i]));
   int32_t doubled;

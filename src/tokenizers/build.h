@@ -7,7 +7,8 @@
 
 /* The special tokens of a tokenizer made here, in the order of their ids, and their count. */
 enum { ATH_BUILD_SPECIALS = 5 };
-extern const char *const ath_build_specials[ATH_BUILD_SPECIALS]; /* [CLS] [SEP] <unk> <pad> [MASK] */
+/* [CLS] [SEP] <unk> <pad> [MASK] */
+extern const char *const ath_build_specials[ATH_BUILD_SPECIALS];
 
 /* A piece of a Unigram vocabulary: UTF-8 without NUL, and its log probability. */
 typedef struct ath_unigram_piece {
@@ -16,7 +17,8 @@ typedef struct ath_unigram_piece {
 } ath_unigram_piece;
 
 /* Makes the masked-language-model tokenizer: two literal quote replacements, Metaspace, template
- * [CLS] $A [SEP], special tokens 0 … 4 with score 0, and `pieces` (copied) as ids from 5 on.
+ * [CLS] $A [SEP], special tokens 0 … 4 with score 0, and `pieces` (copied) as ids from 5 on,
+ * their scores rounded to 15 digits, which every JSON reader reads alike.
  * ATH_INVALID for an empty or doubled piece, one that is a special token, or a score that is not
  * finite. `count` may be 0: such a tokenizer cuts words, and knows no piece. */
 ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,

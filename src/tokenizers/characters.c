@@ -1,6 +1,7 @@
 /* characters.c: character classes, from utf8proc's general categories. */
 #include "tokenizers/characters.h"
 
+#include <assert.h>
 #include <utf8proc.h>
 
 uint32_t ath_character_at(const char *bytes, size_t at) {
@@ -12,6 +13,7 @@ uint32_t ath_character_at(const char *bytes, size_t at) {
 }
 
 uint32_t ath_character_before(const char *bytes, size_t at) {
+  assert(at > 0);
   do at--;
   while (((uint8_t)bytes[at] & 0xC0) == 0x80);
   return ath_character_at(bytes, at);

@@ -11,6 +11,7 @@ enum { PATH_TEXT_MAX = 256 };
 
 /* --- reading ------------------------------------------------------------------------------- */
 
+/* Errors count bytes from the file's beginning, a byte order mark included. */
 static ath_status parse(const char *path, const char *bytes, size_t length, bool whole_as_real,
                         json_t **tree) {
   size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
@@ -50,10 +51,12 @@ static void append_path(const ath_json *self, char text[PATH_TEXT_MAX]) {
     snprintf(text + used, PATH_TEXT_MAX - used, "%s%s", used > 0 ? "." : "", self->key);
 }
 
+/* The path as text, and the name of the file at its root. */
 static void describe(const ath_json *self, char text[PATH_TEXT_MAX], const char **file) {
   text[0] = '\0';
   append_path(self, text);
   while (self->parent != NULL) self = self->parent;
+  assert(self->key != NULL);
   *file = self->key;
 }
 
@@ -130,6 +133,7 @@ ath_status ath_json_string(const ath_json *self, const char **bytes, size_t *len
 }
 
 ath_status ath_json_integer(const ath_json *self, int64_t least, int64_t most, int64_t *out) {
+  assert(least <= most);
   if (!json_is_integer(self->value)) return wrong_type(self, "an integer");
   int64_t value = json_integer_value(self->value);
   if (value < least || value > most)
@@ -176,6 +180,7 @@ ath_json_writer ath_json_writer_make(ath_buffer *out) {
     if ((self)->status == ATH_OK) (self)->status = (call); \
   } while (0)
 
+/* Indents by two spaces a level, as serde's pretty printer does. */
 static void new_line(ath_json_writer *self) {
   STEP(self, ath_buffer_byte(self->out, '\n'));
   for (int i = 0; i < self->depth; i++) STEP(self, ath_buffer_append(self->out, "  ", 2));
@@ -200,7 +205,7 @@ void ath_json_open(ath_json_writer *self, const char *key, char bracket) {
 }
 
 void ath_json_close(ath_json_writer *self, char bracket) {
-  assert(self->depth > 0);
+  assert(self->depth > 0 && (bracket == '}' || bracket == ']'));
   self->depth--;
   if (!self->first) new_line(self); /* an empty one stays "[]" */
   STEP(self, ath_buffer_byte(self->out, bracket));

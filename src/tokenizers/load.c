@@ -8,6 +8,7 @@
 
 #define FILE_LIMIT ((size_t)1 << 30)
 
+/* "Replace, Sequence", for the error that an unknown type gets. */
 static void list_names(const ath_kind *const *kinds, size_t count, char *text, size_t room) {
   text[0] = '\0';
   for (size_t i = 0; i < count; i++) {
@@ -25,10 +26,12 @@ ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, siz
   ATH_TRY(ath_json_string(&type, &name, &length));
   for (size_t i = 0; i < count; i++) {
     if (strcmp(kinds[i]->name, name) != 0) continue;
+    assert(kinds[i]->read != NULL && kinds[i]->write != NULL);
     *out = kinds[i];
     return ATH_OK;
   }
   char names[256];
+  assert(count > 0);
   list_names(kinds, count, names, sizeof names);
   return ath_json_fail(&type, ATH_UNSUPPORTED, "\"%.60s\" is not supported yet (supported: %s)",
                        name, names);
@@ -61,6 +64,7 @@ static ath_status read_normalizer(const ath_json *root, ath_tokenizer *self) {
   return ath_normalizer_read(&json, self->arena, &self->normalizer);
 }
 
+/* The one version that the format has had. */
 static ath_status check_version(const ath_json *root) {
   ath_json version = ath_json_member(root, "version");
   if (ath_json_absent(&version)) return ATH_OK;
@@ -120,6 +124,7 @@ static ath_status load(const char *path, ath_tokenizer *self) {
 }
 
 ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) {
+  assert(path != NULL && out != NULL);
   ath_tokenizer *self;
   ATH_TRY(ath_tokenizer_create(&self));
   ath_status status = load(path, self);

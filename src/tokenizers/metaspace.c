@@ -20,15 +20,18 @@ typedef struct metaspace {
 
 /* --- tokenizer.json ------------------------------------------------------------------------ */
 
+/* One character; as a string of JSON it is well-formed UTF-8. */
 static ath_status read_mark(const ath_json *json, metaspace *self) {
   const char *bytes;
   ATH_TRY(ath_json_string(json, &bytes, &self->mark_length));
   if (self->mark_length == 0 || self->mark_length != ath_character_length(bytes[0]))
     return ath_json_fail(json, ATH_INVALID, "expected one character, found \"%.40s\"", bytes);
+  assert(self->mark_length < sizeof self->mark);
   memcpy(self->mark, bytes, self->mark_length);
   return ATH_OK;
 }
 
+/* The old flag and the new name may both be there, if they agree. */
 static ath_status read_scheme(const ath_json *json, metaspace *self) {
   ath_json member = ath_json_member(json, "prepend_scheme");
   ath_json old = ath_json_member(json, "add_prefix_space");
@@ -85,6 +88,7 @@ static bool begins_with_mark(const metaspace *self, const char *bytes, size_t le
 
 /* Whether a mark has to be put in front of the text. */
 static bool wants_prefix(const metaspace *self, const ath_text *text) {
+  assert(text->length > 0);
   if (self->prepend == NEVER) return false;
   if (self->prepend == FIRST && text->start != 0) return false;
   return text->bytes[0] != ' ' && !begins_with_mark(self, text->bytes, text->length);
@@ -102,6 +106,7 @@ static size_t word_end(const metaspace *self, const ath_text *text, size_t at) {
   return at;
 }
 
+/* Hands over the word that was put together, if there is one, and begins another. */
 static ath_status give(ath_run *run, ath_sink next) {
   if (run->word.length == 0) return ATH_OK;
   ath_text word = ath_text_of(run, &run->word);
@@ -109,6 +114,8 @@ static ath_status give(ath_run *run, ath_sink next) {
   return next.take(next.context, run, &word);
 }
 
+/* One word at a time is put together in the run's buffer, so that it stays in the nearest cache
+ * however long the text is. */
 static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
   const metaspace *self = data;
   ath_text_buffer *word = &run->word;
@@ -118,6 +125,7 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
     ATH_TRY(ath_text_insert(run, word, self->mark, self->mark_length, ath_text_origin(text, 0)));
   for (size_t at = 0; at < text->length;) {
     size_t end = word_end(self, text, at);
+    assert(end >= at && end <= text->length);
     ATH_TRY(ath_text_append(run, word, text, at, end));
     at = end;
     if (at == text->length) break;

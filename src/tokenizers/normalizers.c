@@ -14,6 +14,7 @@ ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_norma
   void *data;
   ATH_TRY(kind->read(json, arena, &data));
   /* `base` is the first member, so its address is the table's. */
+  assert(data != NULL);
   *out = (ath_normalizer){(const ath_normalizer_kind *)(const void *)kind, data};
   return ATH_OK;
 }
@@ -24,6 +25,8 @@ typedef struct sequence {
   ath_normalizer items[];
 } sequence;
 
+/* Reading and applying go down as deep as the file does, so that depth is limited. A sequence adds
+ * two levels to the path: the list and its item. */
 static ath_status check_nesting(const ath_json *json) {
   int depth = 0;
   for (const ath_json *j = json; j != NULL; j = j->parent) depth++;
@@ -65,6 +68,7 @@ static void write(const void *data, ath_json_writer *out) {
 
 static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   const sequence *self = data;
+  assert(text->bytes != NULL);
   for (size_t i = 0; i < self->count; i++)
     ATH_TRY(self->items[i].kind->apply(self->items[i].data, run, text));
   return ATH_OK;

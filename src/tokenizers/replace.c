@@ -51,6 +51,7 @@ static ath_text_buffer *other_buffer(ath_run *run, const ath_text *text) {
   return &run->normal[inside];
 }
 
+/* Most texts hold no match, and cost no more than this search. */
 static const char *find(const replace *self, const char *from, const char *end) {
   return memmem(from, (size_t)(end - from), self->pattern, self->pattern_length);
 }
@@ -59,6 +60,7 @@ static const char *find(const replace *self, const char *from, const char *end) 
  * becomes `"a` whose quote came from the second back-tick. */
 static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   const replace *self = data;
+  assert(text->bytes != NULL && self->pattern_length > 0);
   const char *bytes = text->bytes, *end = bytes + text->length;
   const char *match = find(self, bytes, end);
   if (match == NULL) return ATH_OK;
@@ -67,6 +69,7 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   size_t from = 0;
   for (; match != NULL; match = find(self, bytes + from, end)) {
     size_t at = (size_t)(match - bytes);
+    assert(at >= from && at + self->pattern_length <= text->length);
     ATH_TRY(ath_text_append(run, out, text, from, at));
     from = at + self->pattern_length;
     ATH_TRY(ath_text_insert(run, out, self->content, self->content_length,

@@ -18,7 +18,10 @@ static const struct {
   [ATH_TOKEN_MASK] = {"mask_token", {"[MASK]", "<mask>"}},
 };
 
-const char *ath_token_role_key(ath_token_role role) { return roles[role].key; }
+const char *ath_token_role_key(ath_token_role role) {
+  assert(role >= 0 && role < ATH_TOKEN_ROLE_COUNT);
+  return roles[role].key;
+}
 
 /* A token is named by its text, or by an object that has the text as "content". */
 static ath_status read_role(ath_tokenizer *self, const ath_json *json, ath_token_role role) {
@@ -33,6 +36,8 @@ static ath_status read_role(ath_tokenizer *self, const ath_json *json, ath_token
   return ATH_OK;
 }
 
+/* A file that is missing names nothing. model_max_length may be far beyond 64 bits, so integers are
+ * read as floating-point numbers. */
 static ath_status read_file(ath_tokenizer *self, const char *folder, const char *name) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, name));

@@ -10,6 +10,7 @@ static ath_status no_memory(size_t bytes) {
 
 /* --- texts --------------------------------------------------------------------------------- */
 
+/* Bytes and origins grow apart, since origins are kept only for those who ask for offsets. */
 static ath_status grow_text(ath_run *run, ath_text_buffer *self, size_t needed) {
   size_t capacity = needed + needed / 2 + ATH_TEXT_SLACK;
   if (needed + ATH_TEXT_SLACK > self->capacity) {
@@ -48,7 +49,9 @@ ath_origin ath_text_origin(const ath_text *self, size_t at) {
                       self->start + (uint32_t)(start + ath_character_length(self->bytes[start]))};
 }
 
+/* Without origins the bytes are the original's; each gets the range of its whole character. */
 static void copy_origins(ath_origin *out, const ath_text *text, size_t from, size_t to) {
+  assert(from < to);
   if (text->origins != NULL) {
     memcpy(out, text->origins + from, (to - from) * sizeof *out);
     return;
@@ -67,6 +70,7 @@ ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *
   if (run->track) copy_origins(self->origins + self->length, text, from, to);
   memcpy(self->bytes + self->length, text->bytes + from, to - from);
   self->length += to - from;
+  assert(self->length + ATH_TEXT_SLACK <= self->capacity);
   return ATH_OK;
 }
 
@@ -82,6 +86,7 @@ ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *byte
 }
 
 ath_text ath_text_of(const ath_run *run, const ath_text_buffer *self) {
+  assert(!run->track || self->length <= self->origin_capacity);
   ath_text text = {.bytes = self->length > 0 ? self->bytes : "", .length = self->length};
   if (run->track && self->length > 0) {
     text.origins = self->origins;
@@ -118,6 +123,7 @@ static bool resize(void **memory, size_t bytes) {
 
 ath_status ath_run_reserve(ath_run *run, size_t extra) {
   ath_encoding *out = run->out;
+  assert(out->length <= out->capacity);
   if (extra <= out->capacity - out->length) return ATH_OK;
   size_t capacity = (out->length + extra) * 2;
   if (!resize((void **)&out->ids, capacity * sizeof *out->ids) ||
@@ -143,7 +149,7 @@ ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) {
 }
 
 void *ath_run_scratch(ath_run *run, int which, size_t size) {
-  assert(which >= 0 && which < ATH_SCRATCH_COUNT);
+  assert(which >= 0 && which < ATH_SCRATCH_COUNT && size > 0);
   if (size <= run->scratch_size[which]) return run->scratch[which];
   free(run->scratch[which]);
   run->scratch_size[which] = 0;
@@ -169,6 +175,7 @@ void ath_run_free(ath_run *run) {
 /* --- pieces on the way back ----------------------------------------------------------------- */
 
 ath_status ath_pieces_add(ath_pieces *self, const char *bytes, size_t length) {
+  assert(self->count <= self->capacity);
   if (self->count == self->capacity) {
     size_t capacity = self->capacity * 2 + 64;
     if (!resize((void **)&self->ends, capacity * sizeof *self->ends))

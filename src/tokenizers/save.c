@@ -7,6 +7,7 @@
 
 #define JSON_LIMIT ((size_t)1 << 30)
 
+/* {"type": …} and the members that the part writes itself. */
 static void write_part(const char *key, const ath_kind *kind, const void *data,
                        ath_json_writer *out) {
   ath_json_open(out, key, '{');
@@ -47,6 +48,7 @@ static void write_role(const ath_tokenizer *self, ath_token_role role, ath_json_
   if (id >= 0) ath_json_put_text(out, ath_token_role_key(role), ath_tokenizer_token(self, id));
 }
 
+/* An added token as tokenizer_config.json has it: keyed by its id. */
 static void write_decoder_token(const ath_added_token *t, ath_json_writer *out) {
   char id[16];
   snprintf(id, sizeof id, "%d", t->id);
@@ -91,6 +93,7 @@ static ath_status write_map(const ath_tokenizer *self, ath_buffer *out) {
   return ath_buffer_byte(out, '\n');
 }
 
+/* Composes a file's bytes and puts them in place at once, so that no reader sees half a file. */
 static ath_status save_file(const ath_tokenizer *self, const char *folder, const char *name,
                             ath_status (*compose)(const ath_tokenizer *, ath_buffer *)) {
   char path[ATH_PATH_MAX];

@@ -44,6 +44,7 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(((const special *)a)->name, ((const special *)b)->name);
 }
 
+/* Names are kept as C strings, so they may not hold a NUL. */
 static ath_status copy_string(const ath_json *json, ath_arena *arena, const char **out) {
   const char *bytes;
   size_t length;
@@ -54,6 +55,7 @@ static ath_status copy_string(const ath_json *json, ath_arena *arena, const char
   return *out != NULL ? ATH_OK : ATH_NO_MEMORY;
 }
 
+/* One member of "special_tokens". */
 static ath_status read_token(const ath_json *json, ath_arena *arena, special *out) {
   ATH_TRY(ath_json_object(json));
   ath_json name = ath_json_member(json, "id");
@@ -80,6 +82,7 @@ static ath_status read_token(const ath_json *json, ath_arena *arena, special *ou
   return ATH_OK;
 }
 
+/* Sorted, so that names are found by halves, and written as the reference writes a map. */
 static ath_status read_tokens(const ath_json *json, ath_arena *arena, template *self) {
   ATH_TRY(ath_json_object(json));
   size_t count = json_object_size(json->value);
@@ -91,6 +94,7 @@ static ath_status read_tokens(const ath_json *json, ath_arena *arena, template *
     ath_json token = {.value = value, .parent = json, .key = key};
     ATH_TRY(read_token(&token, arena, &self->tokens[self->token_count++]));
   }
+  assert(self->token_count == count);
   qsort(self->tokens, count, sizeof *self->tokens, compare_names);
   return ATH_OK;
 }
@@ -176,6 +180,7 @@ static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   return ATH_OK;
 }
 
+/* In the order of the file, though its maps are sorted. */
 static void write_parts(const parts *self, const char *key, ath_json_writer *out) {
   ath_json_open(out, key, '[');
   for (size_t i = 0; i < self->count; i++) {
@@ -213,10 +218,12 @@ static void write(const void *data, ath_json_writer *out) {
 
 /* --- encoding ------------------------------------------------------------------------------ */
 
+/* Special tokens stand for nothing in the text: offsets (0, 0). */
 static ath_status emit_special(const special *token, ath_run *run) {
   ath_encoding *out = run->out;
   ATH_TRY(ath_run_reserve(run, token->count));
   for (size_t i = 0; i < token->count; i++) {
+    assert(out->length < out->capacity);
     if (run->offsets) out->starts[out->length] = out->ends[out->length] = 0;
     out->ids[out->length++] = token->ids[i];
     ATH_TRY(ath_run_surface(run, token->texts[i], strlen(token->texts[i])));
@@ -229,6 +236,7 @@ static ath_status single(const void *data, ath_run *run, ath_sink sequence,
   const template *self = data;
   for (size_t i = 0; i < self->single.count; i++) {
     const part *p = &self->single.items[i];
+    assert(p->sequence == 'A' || (p->sequence == SPECIAL && p->token != NULL));
     if (p->sequence == SPECIAL) ATH_TRY(emit_special(p->token, run));
     else ATH_TRY(sequence.take(sequence.context, run, text));
   }

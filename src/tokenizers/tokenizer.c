@@ -37,6 +37,7 @@ void ath_tokenizer_destroy(ath_tokenizer *self) {
   free(self);
 }
 
+/* Always of the bytes as they would be written, whatever the file looked like that was read. */
 static ath_status compute_hash(ath_tokenizer *self) {
   ath_buffer json = ath_buffer_make(JSON_LIMIT);
   ath_status status = ath_tokenizer_write(self, &json);
@@ -54,7 +55,7 @@ static ath_status compute_hash(ath_tokenizer *self) {
 }
 
 ath_status ath_tokenizer_finish(ath_tokenizer *self) {
-  assert(self->model.kind != NULL);
+  assert(self->model.kind != NULL && self->arena != NULL);
   self->size = self->model.kind->size(self->model.data);
   if (self->added.count > 0) {
     int32_t last = self->added.items[self->added.count - 1].id;
@@ -79,6 +80,7 @@ int32_t ath_tokenizer_size(const ath_tokenizer *self) { return self->size; }
 static const char *find_token(const ath_tokenizer *self, int32_t id, size_t *length) {
   const ath_added_token *added = ath_added_tokens_by_id(&self->added, id);
   if (added == NULL) return self->model.kind->token(self->model.data, id, length);
+  assert(added->content != NULL);
   *length = added->length;
   return added->content;
 }
@@ -117,13 +119,16 @@ typedef struct walk {
   bool skip_added;
 } walk;
 
+/* The steps of the walk, from the last to the first: each is the sink of the one after it. */
 static ath_status take_normalized(void *context, ath_run *run, const ath_text *text) {
   const walk *w = context;
+  assert(text->length > 0);
   const ath_pre_tokenizer *cutter = &w->tokenizer->pre_tokenizer;
   if (cutter->kind == NULL) return w->word.take(w->word.context, run, text);
   return cutter->kind->split(cutter->data, run, text, w->word);
 }
 
+/* The parts of the text as it was written that lie between added tokens. */
 static ath_status take_written(void *context, ath_run *run, const ath_text *text) {
   const walk *w = context;
   const ath_tokenizer *self = w->tokenizer;
@@ -156,6 +161,7 @@ static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encodi
     if (r == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for encoding");
     out->workspace = r;
   }
+  assert(self->serial != 0);
   r->serial = self->serial;
   r->out = out;
   r->offsets = (flags & ATH_ENCODE_OFFSETS) != 0;
@@ -172,6 +178,7 @@ static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encodi
   return ATH_OK;
 }
 
+/* All parts rely on well-formed UTF-8, and on offsets that fit 32 bits. */
 static ath_status check_text(const char *text, size_t length) {
   if (length > TEXT_LIMIT)
     return ath_fail(ATH_INVALID, "a text of %zu bytes; at most %d can be encoded at once", length,
@@ -187,6 +194,7 @@ typedef struct cursor {
   uint32_t character;
 } cursor;
 
+/* Tokens come nearly in order, so this is nearly one pass over the text. */
 static uint32_t move_to(cursor *self, const char *text, size_t byte) {
   while (self->byte < byte)
     self->character += ((uint8_t)text[self->byte++] & 0xC0) != 0x80;
@@ -203,6 +211,7 @@ static void count_characters(const char *text, ath_encoding *out) {
       out->starts[i] = 0;
       continue;
     }
+    assert(out->starts[i] < out->ends[i]);
     out->starts[i] = move_to(&start, text, out->starts[i]);
     out->ends[i] = move_to(&end, text, out->ends[i]);
   }
@@ -290,6 +299,7 @@ static bool is_left_out(const ath_tokenizer *self, const ath_added_token *token)
   return token != NULL && token->special;
 }
 
+/* The texts of the ids, as decoders want them. */
 static ath_status collect(const ath_tokenizer *self, const int32_t *ids, size_t count,
                           int skip_special, ath_pieces *pieces) {
   for (size_t i = 0; i < count; i++) {
@@ -306,8 +316,10 @@ static ath_status collect(const ath_tokenizer *self, const int32_t *ids, size_t 
   return ATH_OK;
 }
 
+/* All pieces one after another, with `between` between them. */
 static ath_status join(const ath_pieces *pieces, const char *between, ath_buffer *out) {
   for (size_t i = 0, at = 0; i < pieces->count; at = pieces->ends[i++]) {
+    assert(at <= pieces->ends[i]);
     if (i > 0) ATH_TRY(ath_buffer_string(out, between));
     ATH_TRY(ath_buffer_append(out, pieces->bytes.bytes + at, pieces->ends[i] - at));
   }

@@ -19,7 +19,8 @@ typedef struct builder {
   size_t size;
 } builder;
 
-typedef struct task { /* the keys [low, high) share their first `depth` bytes, which lead to `node` */
+/* The keys [low, high) share their first `depth` bytes, which lead to `node`. */
+typedef struct task {
   size_t low, high, depth;
   uint32_t node;
 } task;
@@ -45,7 +46,9 @@ static bool resize(void **memory, size_t bytes) {
   return moved != NULL;
 }
 
+/* Appends 256 free places, and puts them at the ring's end. */
 static ath_status add_block(builder *self) {
+  assert(self->size % BLOCK == 0);
   size_t size = self->size + BLOCK;
   if (size > NODES_MAX) return ath_fail(ATH_INVALID, "the vocabulary is too large for a trie");
   if ((self->size & (self->size - 1)) == 0) { /* grows at powers of two, to twice that */
@@ -69,16 +72,19 @@ static ath_status add_block(builder *self) {
 }
 
 static bool is_free(const builder *self, uint32_t place) {
+  assert(place < self->size);
   return place != 0 && self->nodes[place].parent == NONE;
 }
 
+/* Whether every label's place under this base is free. */
 static bool fits(const builder *self, uint32_t base, const uint8_t *labels, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (!is_free(self, base ^ labels[i])) return false;
   return true;
 }
 
-/* Finds a base where every label's place is free. */
+/* Finds a base where every label's place is free. A child's place is base ^ label, so it lies in
+ * the base's own block of 256, and a base in a new block always fits. */
 static ath_status find_base(builder *self, const uint8_t *labels, size_t count, uint32_t *base) {
   assert(count > 0);
   uint32_t place = self->next[0];
@@ -90,6 +96,7 @@ static ath_status find_base(builder *self, const uint8_t *labels, size_t count, 
   return add_block(self);
 }
 
+/* Makes a free place the child of `parent`. */
 static void take(builder *self, uint32_t place, uint32_t parent) {
   assert(is_free(self, place));
   self->next[self->previous[place]] = self->next[place];
@@ -109,6 +116,7 @@ static ath_status push(task_stack *self, task item) {
 
 /* Places the children of one node, and leaves each as a task. */
 static ath_status expand(builder *self, const ath_trie_key *keys, task t, task_stack *stack) {
+  assert(t.low < t.high);
   if (keys[t.low].length == t.depth) { /* sorted: the key that ends here comes first */
     assert(t.low + 1 == t.high || keys[t.low + 1].length > t.depth);
     self->nodes[t.node].value = keys[t.low].value;
@@ -134,6 +142,7 @@ static ath_status expand(builder *self, const ath_trie_key *keys, task t, task_s
   return ATH_OK;
 }
 
+/* A stack of its own, since a key may be longer than the program's stack is deep. */
 static ath_status build(builder *self, const ath_trie_key *keys, size_t count,
                         task_stack *stack) {
   ATH_TRY(add_block(self));
@@ -152,6 +161,7 @@ ath_status ath_trie_build(const ath_trie_key *keys, size_t count, ath_arena *are
   builder self = {0};
   task_stack stack = {0};
   ath_status status = build(&self, keys, count, &stack);
+  assert(status != ATH_OK || self.nodes[0].parent == NONE);
   if (status == ATH_OK) {
     void *nodes = ath_arena_alloc(arena, self.size * sizeof *self.nodes);
     if (nodes == NULL) status = ATH_NO_MEMORY;

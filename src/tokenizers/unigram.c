@@ -52,6 +52,7 @@ static int32_t find_double(const ath_trie_key *keys, size_t count) {
 }
 
 ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
+  assert(self->arena != NULL && self->trie.nodes == NULL);
   *doubled = -1;
   size_t count = (size_t)self->count, keyed = 0;
   ath_trie_key *keys = malloc((count + 1) * sizeof *keys);
@@ -72,6 +73,7 @@ ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
 
 /* --- tokenizer.json ------------------------------------------------------------------------ */
 
+/* ["▁the", -3.1]; whole numbers are scores as well. */
 static ath_status read_entry(const ath_json *json, ath_unigram *self) {
   size_t count;
   ATH_TRY(ath_json_array(json, &count));
@@ -102,6 +104,7 @@ static ath_status keep_bytes(ath_unigram *self) {
   return ATH_OK;
 }
 
+/* "unk_id" may be null: then a text that needs it is refused when it is encoded. */
 static ath_status read_unknown(const ath_json *json, ath_unigram *self) {
   ath_json member = ath_json_member(json, "unk_id");
   if (ath_json_absent(&member)) return ATH_OK;
@@ -194,6 +197,7 @@ typedef struct place { /* a byte offset inside the word */
   int32_t id;     /* … and which it is */
 } place;
 
+/* Ends a path at `target`, unless one that is as good is there. */
 static void reach(place *target, double score, uint32_t start, int32_t id) {
   if (target->start != UNREACHED && !(score > target->score)) return;
   *target = (place){score, start, id};
@@ -205,6 +209,7 @@ static void extend(const ath_unigram *self, const ath_text *word, uint32_t start
   const ath_trie_node *nodes = self->trie.nodes;
   const uint8_t *bytes = (const uint8_t *)word->bytes;
   size_t single = start + ath_character_length(word->bytes[start]);
+  assert(places[start].start != UNREACHED);
   double before = places[start].score;
   uint32_t node = 0;
   *has_single = false;
@@ -225,6 +230,7 @@ static ath_status no_unknown(const ath_text *word, size_t at) {
                   "unknown token (model.unk_id is null)", (int)length, word->bytes + at);
 }
 
+/* Fills in the best path to every place where a character begins, from left to right. */
 static ath_status search(const ath_unigram *self, const ath_text *word, place *places) {
   for (size_t i = 0; i <= word->length; i++) places[i].start = UNREACHED;
   places[0] = (place){0, 0, -1};
@@ -249,6 +255,7 @@ static size_t trace(const ath_unigram *self, const ath_text *word, const place *
                     ath_word_piece *pieces) {
   size_t count = 0, end = word->length;
   while (end > 0) {
+    assert(places[end].start != UNREACHED);
     size_t start = places[end].start;
     int32_t id = places[end].id;
     if (id == self->unknown && places[start].id == id && start > 0) {
@@ -263,6 +270,7 @@ static size_t trace(const ath_unigram *self, const ath_text *word, const place *
   return count;
 }
 
+/* Appends the pieces as tokens; unknown ones show the text that they stand for. */
 static ath_status emit(const ath_unigram *self, ath_run *run, const ath_text *word,
                        const ath_word_piece *pieces, size_t count) {
   ATH_TRY(ath_run_reserve(run, count));
@@ -279,6 +287,7 @@ static ath_status emit(const ath_unigram *self, ath_run *run, const ath_text *wo
 /* The same for a word from the cache. All places of it are copied: cheaper than the right few. */
 static ath_status emit_cached(const ath_unigram *self, ath_run *run, const ath_text *word,
                               const ath_cached_word *cached) {
+  assert(cached->count <= ATH_WORD_PIECES && cached->length == word->length);
   ath_word_piece pieces[ATH_WORD_PIECES];
   ath_encoding *out = run->out;
   if (!run->offsets && !run->tokens) {
@@ -316,6 +325,7 @@ static ath_status encode_new(const ath_unigram *self, ath_run *run, const ath_te
 
 static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
   const ath_unigram *self = data;
+  assert(word->length > 0);
   ath_word_cache *cache = ath_word_cache_of(run);
   if (cache == NULL) return ATH_NO_MEMORY;
   ath_word_key key;

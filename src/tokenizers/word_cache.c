@@ -7,6 +7,7 @@ ath_word_cache *ath_word_cache_of(ath_run *run) {
   return ath_run_scratch(run, ATH_SCRATCH_CACHE, sizeof(ath_word_cache));
 }
 
+/* `count` is at most 8; what it lacks is zero. */
 static uint64_t load(const char *bytes, size_t count) {
   uint64_t value = 0;
   if (count == 8) memcpy(&value, bytes, 8); /* the usual case, one instruction */
@@ -16,6 +17,7 @@ static uint64_t load(const char *bytes, size_t count) {
 
 /* The last `count` bytes of the eight that end at `end`, as if they had been loaded alone. */
 static uint64_t load_tail(const char *end, size_t count) {
+  assert(count <= 8);
   if (count == 0) return 0;
   uint64_t value = load(end - 8, 8);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
