@@ -117,7 +117,7 @@ static ath_status add_node(const suffix_view *self, size_t first, size_t last, s
                            uint64_t count, piece_list *out) {
   assert(first < last && count >= last - first);
   const char *bytes = self->text + self->suffixes[first];
-  if (length == 0 || length >= PREFIX_MAX || count < 2 || ath_utf8_continues(bytes[0])) return ATH_OK;
+  if (length >= PREFIX_MAX || count < 2 || ath_utf8_continues(bytes[0])) return ATH_OK;
   int characters = code_points(bytes, length);
   if (characters < 2 || characters > self->max_length) return ATH_OK;
   return push(out, (ath_seed_piece){.first = (uint32_t)first, .last = (uint32_t)last,
@@ -223,7 +223,8 @@ ath_status ath_seed_pieces_find(const ath_word_list *words, size_t seed_size, in
   }
   ATH_TRY_GOTO(common_prefixes(words->text, out->suffixes, n, &prefixes), done);
   ATH_TRY_GOTO(words_of_positions(words, n, &word_of), done);
-  suffix_view view = {words->text, out->suffixes, prefixes, word_of, words->counts, n, max_length};
+  suffix_view view = {words->text,   out->suffixes, prefixes,  word_of,
+                      words->counts, n,             max_length};
   status = find_pieces(&view, seed_size, out);
 done:
   free(prefixes);

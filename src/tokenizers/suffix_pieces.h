@@ -24,7 +24,7 @@ typedef struct ath_seed_piece {
 
 typedef struct ath_seed_pieces {
   const ath_word_list *words;
-  int32_t *suffixes; /* byte positions in words->text, in the order of the suffixes that begin there */
+  int32_t *suffixes; /* byte positions in words->text, in the order of what begins there */
   size_t suffix_count;
   ath_seed_piece *pieces; /* characters first, then by score; equal ones by their bytes */
   size_t count, character_count;

@@ -1,15 +1,14 @@
 """Unigram training on 5 MB of text against the `tokenizers` library, vocabulary of 8000: no more
 tokens per word of text not seen, and the same bytes for one thread and two."""
 import lzma
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-ATHANOR = os.environ["ATHANOR"]
-TEXT = Path(os.environ.get("ATHANOR_SHARED", "../shared")) / "data" / "text"
+from driving import SHARED, succeed
+
+TEXT = Path(SHARED) / "data" / "text"
 SPECIALS = ["[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]"]
 SIZE = 8000
 PART = 2_500_000  # bytes of the large file
@@ -47,8 +46,8 @@ def text_file(tmp_path_factory):
 
 
 def train(text_file, folder, threads):
-    subprocess.run([ATHANOR, "tokenizer", "train", "--vocab-size", str(SIZE), "--threads",
-                    str(threads), "--input", str(text_file), "--output", str(folder)], check=True)
+    succeed("tokenizer", "train", "--vocab-size", SIZE, "--threads", threads,
+            "--input", text_file, "--output", folder)
     return folder / "tokenizer.json"
 
 

@@ -1,5 +1,5 @@
-/* Training of a Unigram tokenizer from files: what it refuses, what it leaves out, and that the
- * same text always gives the same bytes. */
+/* test_train_unigram.c: training of a Unigram tokenizer from files: what it refuses, what it leaves
+ * out, and that the same text always gives the same bytes. */
 #include <stdbool.h>
 
 #include "athanor/tokenizer.h"

@@ -1,5 +1,6 @@
-/* The parts of Unigram training against brute force: seed pieces against counting of all
- * substrings, expected counts and best paths against listing of all ways to cut a word. */
+/* test_unigram_parts.c: the parts of Unigram training against brute force: seed pieces against
+ * counting of all substrings, expected counts and best paths against listing of all ways to cut a
+ * word. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -355,7 +356,7 @@ static void the_loss_never_rises_over_rounds_of_em(void **state) {
   free_fixture(f);
 }
 
-/* --- long words, which need rescaling: against sums of logarithms ------------------------------- */
+/* --- long words, which need rescaling: against sums of logarithms ----------------------- */
 
 static double add_logs(double a, double b) {
   double high = a > b ? a : b, low = a > b ? b : a;
@@ -365,7 +366,8 @@ static double add_logs(double a, double b) {
 /* Expected counts of a word's pieces by forward and backward sums of logarithms. */
 static double log_expect(fixture *f, const char *text, double weight) {
   size_t n = strlen(text);
-  double *forward = malloc((n + 1) * sizeof *forward), *backward = malloc((n + 1) * sizeof *backward);
+  double *forward = malloc((n + 1) * sizeof *forward);
+  double *backward = malloc((n + 1) * sizeof *backward);
   for (size_t i = 0; i <= n; i++) forward[i] = backward[i] = -INFINITY;
   forward[0] = backward[n] = 0;
   for (size_t i = 0; i < n; i++)
