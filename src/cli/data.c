@@ -62,7 +62,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
     {.name = "tokenizer", .kind = ATH_OPTION_STRING, .target = &tokenizer_path,
      .placeholder = "DIR", .required = true,
      .help = "folder with tokenizer.json, or that file"},
-    {.name = "input", .kind = ATH_OPTION_LIST, .target = &inputs, .placeholder = "FILE…",
+    {.name = "input", .kind = ATH_OPTION_LIST, .target = &inputs, .placeholder = "FILE",
      .help = "text files in UTF-8; every line is a document"},
     {.name = "output", .kind = ATH_OPTION_STRING, .target = &options.output,
      .placeholder = "DIR", .required = true, .help = "folder that gets train/ and validation/"},

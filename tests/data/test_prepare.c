@@ -1,8 +1,10 @@
 /* test_prepare.c: text to shards: what is in them, and what is said when it cannot be done. */
 #include "testing.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -403,6 +405,17 @@ static void a_folder_without_permission_is_named(void **state) {
   assert_int_equal(status_in_child(options, become_nobody, "locked/in"), ATH_DENIED);
 }
 
+static void two_runs_do_not_write_into_one_folder(void **state) {
+  (void)state;
+  ath_prepare_options options = options_to("shared");
+  assert_ok(ath_folder_create(options.output));
+  int held = open(options.output, O_RDONLY | O_DIRECTORY);
+  assert_int_equal(flock(held, LOCK_EX), 0);
+  assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_DENIED, "another process");
+  close(held);
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_are_the_joined_lines_cut_at_max_length),
@@ -420,6 +433,7 @@ int main(void) {
     cmocka_unit_test(input_that_cannot_be_read_is_named),
     cmocka_unit_test(a_failed_write_names_the_file_and_loses_nothing),
     cmocka_unit_test(a_folder_without_permission_is_named),
+    cmocka_unit_test(two_runs_do_not_write_into_one_folder),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
