@@ -99,11 +99,12 @@ size_t KERNEL(attention_scratch)(ath_attention_shape shape, int backward) {
 
 /* --- packing ------------------------------------------------------------------------------- */
 
-/* pack_rows without its limit on the depth. */
+/* pack_rows without its limit on the depth. `ahead`: floats to the rows that come next, which lie
+ * on other pages, where the processor does not look ahead by itself. */
 INLINE void pack_deep_rows(const int width, const float **rows, int64_t count, int64_t depth,
-                           float *out) {
+                           int64_t ahead, float *out) {
   for (int64_t p = 0; p < depth; p += PACK_DEPTH) {
-    pack_rows(width, rows, count, minimum(PACK_DEPTH, depth - p), 0, out + p * width);
+    pack_rows(width, rows, count, minimum(PACK_DEPTH, depth - p), ahead, out + p * width);
     for (int64_t r = 0; r < count; r++) rows[r] += PACK_DEPTH;
   }
 }
@@ -114,20 +115,21 @@ static void pack_key_rows(const head *h, const float *x, float *out) {
     const float *rows[ROWS];
     int64_t count = minimum(ROWS, h->keys - i);
     for (int64_t r = 0; r < count; r++) rows[r] = x + h->key[i + r] * h->stride;
-    pack_deep_rows(ROWS, rows, count, h->size, out);
+    pack_deep_rows(ROWS, rows, count, h->size, 2 * ROWS * h->stride, out);
   }
 }
 
 /* The same rows in panels of ROWS columns. */
 static void pack_key_columns(const head *h, const float *x, float *out) {
-  for (int64_t d = 0; d < h->size; d += ROWS) {
-    int64_t count = minimum(ROWS, h->size - d);
-    for (int64_t j = 0; j < h->keys; j++, out += ROWS) {
-      const float *row = x + h->key[j] * h->stride + d;
-      if (count == ROWS) memcpy(out, row, sizeof(float) * ROWS);
-      else
-        for (int r = 0; r < ROWS; r++) out[r] = r < count ? row[r] : 0;
-    }
+  for (int64_t j = 0; j < h->keys; j++, out += ROWS) {
+    const float *row = x + h->key[j] * h->stride;
+    float *to = out;
+    int64_t d = 0;
+    for (int64_t p = 0; p < h->size; p += CACHE_LINE / 4)
+      __builtin_prefetch(row + 2 * ROWS * h->stride + p);
+    for (; d + ROWS <= h->size; d += ROWS, to += h->keys * ROWS)
+      memcpy(to, row + d, sizeof(float) * ROWS);
+    for (int r = 0; r < ROWS && d < h->size; r++) to[r] = d + r < h->size ? row[d + r] : 0;
   }
 }
 
@@ -136,7 +138,7 @@ static void pack_queries(const head *h, const float *x, int64_t stride, int64_t 
   const float *rows[WIDE];
   int64_t count = minimum(WIDE, h->length - query);
   for (int64_t r = 0; r < count; r++) rows[r] = x + (query + r) * stride;
-  pack_deep_rows(WIDE, rows, count, h->size, out);
+  pack_deep_rows(WIDE, rows, count, h->size, WIDE * stride, out);
 }
 
 /* A block of queries in panels of WIDE columns: [wide d panels][PANELS * WIDE][WIDE]. */
