@@ -76,6 +76,11 @@ ath_status ath_checkpoint_path(char out[ATH_PATH_MAX], const char *output_dir, i
  * initialisation, as the options say. */
 ath_status ath_run_start(ath_run *self) ATH_MUST_CHECK;
 
+/* --- card.c --- */
+
+/* Writes README.md, the model card, into a folder. */
+ath_status ath_run_save_card(const ath_run *self, const char *folder) ATH_MUST_CHECK;
+
 /* --- report.c --- */
 
 ath_status ath_run_open_reports(ath_run *self) ATH_MUST_CHECK;

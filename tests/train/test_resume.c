@@ -142,7 +142,7 @@ static void a_finished_run_started_again_changes_nothing(void **state) {
 
 static const char *const files[] = {
   "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
-  "special_tokens_map.json", "training/optimizer.safetensors", "training/state.json",
+  "special_tokens_map.json", "README.md", "training/optimizer.safetensors", "training/state.json",
   "SHA256SUMS"};
 
 static void cut_file(const char *path) { shell("truncate -s -1 '%s'%s", path, ""); }
