@@ -67,7 +67,8 @@ static void report(ath_gemm_shape s, const options *o) {
         "\"transposed\": \"%s\", \"own\": %.1f, \"onednn\": %.1f, \"own_share\": %.3f, "
         "\"onednn_share\": %.3f}\n"
       : "%d  %6lld %6lld %6lld %2s  own %7.1f  onednn %7.1f  of the peak %5.3f %5.3f\n";
-  const char *transposed = s.transpose_a ? s.transpose_b ? "tt" : "tn" : s.transpose_b ? "nt" : "nn";
+  const char *transposed =
+      s.transpose_a ? s.transpose_b ? "tt" : "tn" : s.transpose_b ? "nt" : "nn";
   double peak = o->peak > 0 ? o->peak : 1e30;
   printf(form, o->threads, (long long)s.m, (long long)s.n, (long long)s.k, transposed, own, onednn,
          own / peak, onednn / peak);
@@ -80,8 +81,10 @@ int main(int count, char **arguments) {
   for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
     if (strcmp(arguments[i], "--cpu") == 0) o.processor_time = true;
     else if (strcmp(arguments[i], "--json") == 0) o.json = true;
-    else if (strcmp(arguments[i], "--threads") == 0 && i + 1 < count) o.threads = atoi(arguments[++i]);
-    else if (strcmp(arguments[i], "--seconds") == 0 && i + 1 < count) o.seconds = atof(arguments[++i]);
+    else if (i + 1 < count && strcmp(arguments[i], "--threads") == 0)
+      o.threads = atoi(arguments[++i]);
+    else if (i + 1 < count && strcmp(arguments[i], "--seconds") == 0)
+      o.seconds = atof(arguments[++i]);
     else return fprintf(stderr, "unknown option %s\n", arguments[i]), 2;
   }
   if (o.threads < 1) return fprintf(stderr, "--threads needs a number above 0\n"), 2;
@@ -92,7 +95,8 @@ int main(int count, char **arguments) {
   for (; i < count; i++) {
     long long m, n, k;
     ath_gemm_shape s = {0};
-    if (sscanf(arguments[i], "%lld,%lld,%lld,%d,%d", &m, &n, &k, &s.transpose_a, &s.transpose_b) != 5)
+    if (sscanf(arguments[i], "%lld,%lld,%lld,%d,%d", &m, &n, &k, &s.transpose_a,
+               &s.transpose_b) != 5)
       return fprintf(stderr, "%s: expected M,N,K,TA,TB\n", arguments[i]), 2;
     s.m = m, s.n = n, s.k = k;
     report(s, &o);

@@ -111,8 +111,10 @@ int main(int count, char **arguments) {
   for (int i = 1; i < count; i++) {
     if (strcmp(arguments[i], "--cpu") == 0) o.processor_time = true;
     else if (strcmp(arguments[i], "--json") == 0) o.json = true;
-    else if (strcmp(arguments[i], "--threads") == 0 && i + 1 < count) o.threads = atoi(arguments[++i]);
-    else if (strcmp(arguments[i], "--seconds") == 0 && i + 1 < count) o.seconds = atof(arguments[++i]);
+    else if (i + 1 < count && strcmp(arguments[i], "--threads") == 0)
+      o.threads = atoi(arguments[++i]);
+    else if (i + 1 < count && strcmp(arguments[i], "--seconds") == 0)
+      o.seconds = atof(arguments[++i]);
     else return fprintf(stderr, "unknown option %s\n", arguments[i]), 2;
   }
   if (o.threads < 1) return fprintf(stderr, "--threads needs a number above 0\n"), 2;

@@ -142,6 +142,7 @@ size_t onednn_gemm_scratch(const onednn_gemm *self) { return self->scratch; }
 ath_status onednn_gemm_run(onednn_gemm *self, const float *a, const float *b, const float *bias,
                            float *c, void *scratch) {
   /* The library takes all pointers as void *, also those it only reads. */
+  assert(scratch != NULL || self->scratch == 0);
   void *pointers[PLACES] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b, (void *)(uintptr_t)bias,
                             c, scratch};
   dnnl_exec_arg_t arguments[PLACES];

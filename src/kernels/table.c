@@ -81,6 +81,7 @@ ath_status ath_kernels_get(const ath_kernels **out) {
   const char *wanted = getenv("ATHANOR_ISA");
   const struct instruction_set *set = choose(wanted);
   if (set == NULL) return refuse(wanted != NULL ? wanted : "");
+  assert(set->runs());
   *out = set->table;
   return ATH_OK;
 }

@@ -15,7 +15,12 @@
   for (int table_##table = 0; table_##table < 3; table_##table++)            \
     for (const ath_kernels *table = ath_kernels_named(table_names[table_##table]); table != NULL; \
          table = NULL)
-static const char *const table_names[] = {"baseline", "avx2", "avx512"};
+/* The same with the reference among them. */
+#define FOR_ALL_TABLES(table)                                                \
+  for (int table_##table = 0; table_##table < 4; table_##table++)            \
+    for (const ath_kernels *table = ath_kernels_named(table_names[table_##table]); table != NULL; \
+         table = NULL)
+static const char *const table_names[] = {"baseline", "avx2", "avx512", "reference"};
 
 static inline const ath_kernels *reference_table(void) {
   const ath_kernels *table = ath_kernels_named("reference");

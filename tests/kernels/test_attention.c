@@ -149,9 +149,7 @@ static void gradients_agree_with_central_differences(void **state) {
     want[i] = (float)((above - objective(&p, qkv, work)) / (2 * h));
     qkv[i] = kept;
   }
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     forward(table, &p, p.qkv, out, lse);
     backward(table, &p, out, lse, got);
     assert_arrays_near(table->isa, got, want, p.values, 1e-5);
@@ -165,9 +163,7 @@ static void a_row_without_keys_gives_zeros_and_no_gradient(void **state) {
   problem p = make_problem(2, 19, 2, 8, 0);
   float *out = blank_array(p.rows), *lse = blank_array(p.statistics), *dqkv = blank_array(p.values);
   memset(p.mask, 0, sizeof *p.mask * 19); /* the first sample */
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     forward(table, &p, p.qkv, out, lse);
     backward(table, &p, out, lse, dqkv);
     for (int64_t i = 0; i < p.rows / 2; i++) assert_true(out[i] == 0);

@@ -51,7 +51,8 @@ static void every_table_agrees_with_the_reference(void **state) {
       assert_true(sums[1] == want[1] && sums[2] == want[2]);
       for (int64_t i = 0; i < p.n; i++)
         if (p.weights[i] != 0) assert_near(lse[i], want_lse[i], 2e-6, 1e-6);
-      table->cross_entropy_backward(p.logits, p.labels, p.weights, lse, 0.7f, p.n, p.classes, slope);
+      table->cross_entropy_backward(p.logits, p.labels, p.weights, lse, 0.7f, p.n, p.classes,
+                                    slope);
       assert_arrays_near("dlogits", slope, want_slope, n, 3e-6);
     }
     free(lse), free(want_lse), free(slope), free(want_slope);
@@ -74,9 +75,7 @@ static void loss_and_gradient_agree_with_double_arithmetic(void **state) {
     want[i] = (float)(2.5 * (above - loss_in_double(&p, logits)) / (2 * h));
     logits[i] = kept;
   }
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     assert_true(table->cross_entropy(p.logits, p.labels, p.weights, 6, 11, lse, sums) == -1);
     assert_near(sums[0], loss_in_double(&p, logits), 1e-6, 1e-6);
     table->cross_entropy_backward(p.logits, p.labels, p.weights, lse, 2.5f, 6, 11, got);
@@ -89,9 +88,7 @@ static void a_label_out_of_range_is_named_by_its_row(void **state) {
   (void)state;
   float logits[6] = {0}, weights[3] = {0, 1, 1}, lse[3], sums[3];
   int32_t labels[3] = {9, 1, 2};
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     assert_int_equal(table->cross_entropy(logits, labels, weights, 3, 2, lse, sums), 2);
   }
 }
@@ -99,9 +96,7 @@ static void a_label_out_of_range_is_named_by_its_row(void **state) {
 static void of_equal_logits_the_lowest_id_is_the_prediction(void **state) {
   (void)state;
   float logits[8] = {1, 3, 3, 0, 3, 1, 3, 2}, weights[2] = {1, 1}, lse[2], sums[3];
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     table->cross_entropy(logits, (int32_t[]){1, 0}, weights, 2, 4, lse, sums);
     assert_true(sums[2] == 2);
     table->cross_entropy(logits, (int32_t[]){2, 2}, weights, 2, 4, lse, sums);
@@ -114,9 +109,7 @@ static void large_logits_do_not_overflow(void **state) {
   float logits[6] = {3e4f, 0, -3e4f, -1e4f, -1e4f, -2e4f}, weights[2] = {1, 1}, lse[2], sums[3];
   float slope[6];
   int32_t labels[2] = {0, 1};
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     table->cross_entropy(logits, labels, weights, 2, 3, lse, sums);
     assert_near(sums[0], log(2.0), 2e-3, 0); /* lse near −1e4 has steps of 1e-3 */
     table->cross_entropy_backward(logits, labels, weights, lse, 1, 2, 3, slope);

@@ -33,10 +33,7 @@ static void slopes_of_activations_agree_with_central_differences(void **state) {
   float *x = blank_array(N), *dx = blank_array(N), *ones = blank_array(N);
   for (int i = 0; i < N; i++) x[i] = -9.01f + 18.0f * (float)i / N, ones[i] = 1;
   for (int kind = 0; kind < 5; kind++)
-    for (int which = 0; which < 4; which++) {
-      const ath_kernels *table =
-          which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-      if (table == NULL) continue;
+    FOR_ALL_TABLES(table) {
       table->activation_backward(x, NULL, ones, dx, 1, N, kind);
       for (int i = 0; i < N; i++) {
         double h = 1e-5, at = x[i];
@@ -86,10 +83,7 @@ static void the_second_operand_repeats_over_the_first(void **state) {
   for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
     int64_t n = shapes[s][0], period = shapes[s][1];
     float *a = random_array(n), *b = random_array(period), *y = blank_array(n);
-    for (int which = 0; which < 4; which++) {
-      const ath_kernels *table =
-          which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-      if (table == NULL) continue;
+    FOR_ALL_TABLES(table) {
       table->add(a, b, y, n, period);
       for (int64_t i = 0; i < n; i++) assert_true(y[i] == a[i] + b[i % period]);
       table->multiply(a, b, y, n, period);
@@ -108,9 +102,7 @@ static void dropout_keeps_exactly_what_the_hash_keeps(void **state) {
   for (int i = 0; i < N; i++) x[i] = 1 + (float)i;
   ath_dropout_key2 dropout = dropout_of(ath_dropout_threshold(0.1));
   ath_dropout_key(42, 7, 3, dropout.key);
-  for (int which = 0; which < 4; which++) {
-    const ath_kernels *table = which < 3 ? ath_kernels_named(table_names[which]) : reference_table();
-    if (table == NULL) continue;
+  FOR_ALL_TABLES(table) {
     table->dropout(x, y, N, dropout);
     int dropped = 0;
     for (int i = 0; i < N; i++) {

@@ -1,13 +1,6 @@
 /* Gather, scatter, sums and AdamW; and the choice of the table. */
 #include "kernels/kernel_testing.h"
 
-/* Runs the body with every table, the reference included. */
-#define FOR_ALL_TABLES(table)                                                        \
-  for (int which = 0; which < 4; which++)                                            \
-    for (const ath_kernels *table =                                                  \
-             which < 3 ? ath_kernels_named(table_names[which]) : reference_table();  \
-         table != NULL; table = NULL)
-
 static void gather_copies_the_rows_named(void **state) {
   (void)state;
   enum { ROWS = 50, WIDTH = 37, N = 600 };

@@ -6,6 +6,7 @@ enum { CHUNK = 4096 };
 void KERNEL(adamw)(float *p, float *m, float *v, const float *g, int64_t n, float gradient_scale,
                    float rate, float correction1, float correction2, float beta1, float beta2,
                    float epsilon, float weight_decay) {
+  assert(correction1 > 0 && correction2 > 0);
   const float keep = 1 - rate * weight_decay, new1 = 1 - beta1, new2 = 1 - beta2;
   const float step = rate / correction1, root = 1 / sqrtf(correction2);
 #pragma omp parallel for schedule(static) if (n > PARALLEL_MINIMUM)

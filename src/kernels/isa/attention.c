@@ -66,6 +66,7 @@ static int64_t lay_out(head *h, ath_attention_shape s, bool backward, float *bas
   h->size_padded = round_up(s.head_size, ROWS);
   h->size_wide = round_up(s.head_size, WIDE);
   int64_t keys = round_up(s.length, ROWS), panels = backward ? PANELS : 1;
+  assert(s.length > 0 && s.heads > 0 && s.head_size > 0 && (uintptr_t)base % CACHE_LINE == 0);
   h->key = (int32_t *)(void *)take(&next, s.length);
   h->k_rows = take(&next, keys * s.head_size);
   h->q_panel = take(&next, s.head_size * WIDE);
@@ -263,6 +264,7 @@ static void aim(head *h, int64_t item, ath_attention_shape s, const float *qkv,
   for (int64_t j = 0; j < s.length; j++)
     if (mask[b * s.length + j] != 0) h->key[h->keys++] = (int32_t)j;
   h->keys_padded = round_up(h->keys, ROWS);
+  assert(h->keys <= s.length);
 }
 
 /* Where row 0 of pair `item` lies in a tensor [batch, length, hidden]. */
@@ -346,6 +348,7 @@ static void attend_panel_backward(const head *h, const float *out, const float *
   pack_queries(h, dout, h->hidden, query, h->dout_panel);
   multiply_panel(h->k_rows, h->q_panel, h->keys_padded, h->size, scores);
   multiply_panel(h->v_rows, h->dout_panel, h->keys_padded, h->size, slopes);
+  assert(panel < PANELS && query < h->length);
   if (h->dropout.threshold != 0) slope_scores(true, h, &rows, query, scores, slopes);
   else slope_scores(false, h, &rows, query, scores, slopes);
   multiply_panel(h->k_columns, slopes, h->size_padded, h->keys, h->turned);

@@ -32,6 +32,7 @@ static int64_t first_bad_label(const int32_t *labels, const float *weights, int6
 
 int64_t KERNEL(cross_entropy)(const float *logits, const int32_t *labels, const float *weights,
                               int64_t n, int64_t classes, float *lse, float out3[3]) {
+  assert(classes > 0);
   int64_t bad = first_bad_label(labels, weights, n, classes);
   if (bad >= 0) return bad;
   double sums[ATH_ROW_BLOCKS][3] = {{0}};

@@ -147,6 +147,7 @@ static panel panel_of(ath_gemm_shape s, cuts c, int64_t first, int64_t threads) 
   if (parts < minimum(wanted, most)) parts = minimum(wanted, most);
   p.tile_columns = round_up(ceil_div(p.columns, parts), BLOCK_COLUMNS);
   p.across = ceil_div(p.columns, p.tile_columns);
+  assert(p.columns > 0 && p.tile_columns > 0 && p.tile_rows * c.depth <= c.tile_floats);
   p.tiles = down * p.across;
   return p;
 }
@@ -173,6 +174,7 @@ static void multiply(ath_gemm_shape s, const float *a, const float *b, const flo
   cuts c = cuts_of(s);
   float *packed_b = scratch + ath_thread_limit() * c.tile_floats;
   float *packed_a = scratch + omp_get_thread_num() * c.tile_floats;
+  assert(omp_get_num_threads() <= ath_thread_limit());
   for (int64_t first = 0; first < s.n; first += c.columns) {
     panel p = panel_of(s, c, first, omp_get_num_threads());
 #pragma omp for schedule(dynamic)

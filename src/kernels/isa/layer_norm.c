@@ -47,6 +47,7 @@ void KERNEL(layer_norm)(const float *x, const float *bias, const float *residual
                         const float *gamma, const float *beta, float *z, float *y, float *mean,
                         float *rstd, int64_t rows, int64_t width, float epsilon,
                         ath_dropout_key2 dropout) {
+  assert(width > 0 && x != NULL && y != NULL);
   bool plain = bias == NULL && residual == NULL && dropout.threshold == 0 && z == NULL;
 #pragma omp parallel for schedule(static) if (rows * width > PARALLEL_MINIMUM)
   for (int64_t i = 0; i < rows; i++) {
@@ -114,6 +115,7 @@ void KERNEL(layer_norm_backward)(const float *z, const float *gamma, const float
                                  const float *rstd, const float *dy, float *dz, float *dx,
                                  float *dgamma, float *dbeta, float *dbias, int64_t rows,
                                  int64_t width, ath_dropout_key2 dropout, float *scratch) {
+  assert(width > 0 && dz != NULL && scratch != NULL);
   const int64_t size = ATH_ROW_BLOCKS * width;
   memset(scratch, 0, sizeof(float) * (size_t)(3 * size));
 #pragma omp parallel for schedule(static) if (rows * width > PARALLEL_MINIMUM)

@@ -53,10 +53,14 @@ typedef float vec4_anywhere __attribute__((vector_size(16), may_alias, aligned(4
 
 /* The 4 x 4 block whose rows begin at rows[0 … 3] + offset, by columns. */
 INLINE void transpose4(const float *const rows[4], int64_t offset, vec4 out[4]) {
-  vec4 a = *(const vec4_anywhere *)(rows[0] + offset), b = *(const vec4_anywhere *)(rows[1] + offset);
-  vec4 c = *(const vec4_anywhere *)(rows[2] + offset), d = *(const vec4_anywhere *)(rows[3] + offset);
-  vec4 ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  vec4 cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  vec4 a = *(const vec4_anywhere *)(rows[0] + offset);
+  vec4 b = *(const vec4_anywhere *)(rows[1] + offset);
+  vec4 c = *(const vec4_anywhere *)(rows[2] + offset);
+  vec4 d = *(const vec4_anywhere *)(rows[3] + offset);
+  vec4 ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  vec4 ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  vec4 cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  vec4 cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
   out[0] = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
   out[1] = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
   out[2] = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
@@ -64,10 +68,10 @@ INLINE void transpose4(const float *const rows[4], int64_t offset, vec4 out[4]) 
 }
 
 /* Packs `count` rows of `depth` <= PACK_DEPTH floats as a panel of `width` columns: out[p][r] =
- * rows[r][p], zero for r >= count. The rows need not be evenly spaced. When the width is no multiple
- * of 4, stores reach up to 3 floats into the panel's next row, so its last row is written by
- * itself: the next panel may be another thread's, and packed already. What lies `ahead` floats
- * behind each row is called into the cache. */
+ * rows[r][p], zero for r >= count. The rows need not be evenly spaced. When the width is no
+ * multiple of 4, stores reach up to 3 floats into the panel's next row, so its last row is
+ * written by itself: the next panel may be another thread's, and packed already. What lies
+ * `ahead` floats behind each row is called into the cache. */
 INLINE void pack_rows(const int width, const float *const *rows, int64_t count, int64_t depth,
                       int64_t ahead, float *out) {
   static const float zeros[PACK_DEPTH];

@@ -3,6 +3,7 @@
 #include "kernels/isa/isa.h"
 
 void KERNEL(reduce_rows)(const float *x, float *y, int64_t rows, int64_t width, float *scratch) {
+  assert(rows >= 0 && width > 0 && scratch != NULL);
 #pragma omp parallel for schedule(static) if (rows * width > PARALLEL_MINIMUM)
   for (int part = 0; part < ATH_ROW_BLOCKS; part++) {
     float *sum = scratch + part * width;
