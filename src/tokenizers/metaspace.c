@@ -94,14 +94,41 @@ static bool wants_prefix(const metaspace *self, const ath_text *text) {
   return text->bytes[0] != ' ' && !begins_with_mark(self, text->bytes, text->length);
 }
 
+/* The highest bit of each byte of x that is zero. */
+static uint64_t zero_bytes(uint64_t x) {
+  return ~(((x & UINT64_C(0x7F7F7F7F7F7F7F7F)) + UINT64_C(0x7F7F7F7F7F7F7F7F)) | x |
+           UINT64_C(0x7F7F7F7F7F7F7F7F));
+}
+
+static uint64_t spread(char byte) { return UINT64_C(0x0101010101010101) * (uint8_t)byte; }
+
+/* How many of the eight bytes come before the first that is a space or may begin a mark. */
+static size_t plain_bytes(const metaspace *self, uint64_t eight) {
+  uint64_t found = zero_bytes(eight ^ spread(' ')) | zero_bytes(eight ^ spread(self->mark[0]));
+  if (found == 0) return 8;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return (size_t)__builtin_ctzll(found) / 8;
+#else
+  return (size_t)__builtin_clzll(found) / 8;
+#endif
+}
+
 /* Where the run of bytes from `at` on ends that neither is a space nor begins a mark. A text that
  * holds marks already is cut before them too. */
 static size_t word_end(const metaspace *self, const ath_text *text, size_t at) {
   const char *bytes = text->bytes;
-  for (; at < text->length; at++) {
+  while (at < text->length) {
+    uint64_t eight;
+    if (text->length - at >= sizeof eight) {
+      memcpy(&eight, bytes + at, sizeof eight);
+      size_t plain = plain_bytes(self, eight);
+      at += plain;
+      if (plain == sizeof eight) continue;
+    }
     if (bytes[at] == ' ') break;
     if (bytes[at] == self->mark[0] && begins_with_mark(self, bytes + at, text->length - at))
       break;
+    at++;
   }
   return at;
 }

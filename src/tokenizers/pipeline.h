@@ -47,8 +47,7 @@ typedef struct ath_text_buffer {
 
 typedef struct ath_run ath_run;
 
-/* Makes room for `extra` more bytes (and their origins). */
-ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, size_t extra) ATH_MUST_CHECK;
+ath_status ath_text_grow(ath_run *run, ath_text_buffer *self, size_t extra) ATH_MUST_CHECK;
 /* Appends text[from, to), which begins and ends between characters. */
 ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *text, size_t from,
                            size_t to) ATH_MUST_CHECK;
@@ -97,6 +96,14 @@ struct ath_run {
   size_t surface_count, surface_capacity;
   ath_buffer surface_text;
 };
+
+/* Makes room for `extra` more bytes (and their origins). */
+static inline ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, size_t extra) {
+  size_t needed = self->length + extra;
+  bool fits = needed + ATH_TEXT_SLACK <= self->capacity;
+  if (fits && (!run->track || needed <= self->origin_capacity)) return ATH_OK;
+  return ath_text_grow(run, self, extra);
+}
 
 /* Releases what the run keeps, not its tokens. */
 void ath_run_free(ath_run *run);

@@ -51,8 +51,16 @@ static ath_text_buffer *other_buffer(ath_run *run, const ath_text *text) {
   return &run->normal[inside];
 }
 
-/* Most texts hold no match, and cost no more than this search. */
+/* Most texts hold no match, and cost no more than this search. The pattern's first byte is rare as
+ * a rule, so memchr gets on fastest; where it is not, memmem bounds the time. */
 static const char *find(const replace *self, const char *from, const char *end) {
+  enum { CANDIDATES = 16 };
+  for (int i = 0; i < CANDIDATES; i++) {
+    from = memchr(from, self->pattern[0], (size_t)(end - from));
+    if (from == NULL || (size_t)(end - from) < self->pattern_length) return NULL;
+    if (memcmp(from, self->pattern, self->pattern_length) == 0) return from;
+    from++;
+  }
   return memmem(from, (size_t)(end - from), self->pattern, self->pattern_length);
 }
 

@@ -11,7 +11,11 @@ static ath_status no_memory(size_t bytes) {
 /* --- texts --------------------------------------------------------------------------------- */
 
 /* Bytes and origins grow apart, since origins are kept only for those who ask for offsets. */
-static ath_status grow_text(ath_run *run, ath_text_buffer *self, size_t needed) {
+ath_status ath_text_grow(ath_run *run, ath_text_buffer *self, size_t extra) {
+  size_t needed = self->length + extra;
+  if (needed >= UINT32_MAX / 2)
+    return ath_fail(ATH_INVALID, "a text grows past %u bytes; encode it in parts",
+                    UINT32_MAX / 2);
   size_t capacity = needed + needed / 2 + ATH_TEXT_SLACK;
   if (needed + ATH_TEXT_SLACK > self->capacity) {
     char *bytes = realloc(self->bytes, capacity);
@@ -27,17 +31,6 @@ static ath_status grow_text(ath_run *run, ath_text_buffer *self, size_t needed) 
     self->origin_capacity = capacity;
   }
   return ATH_OK;
-}
-
-ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, size_t extra) {
-  size_t needed = self->length + extra;
-  if (needed >= UINT32_MAX / 2)
-    return ath_fail(ATH_INVALID, "a text grows past %u bytes; encode it in parts",
-                    UINT32_MAX / 2);
-  if (needed + ATH_TEXT_SLACK <= self->capacity &&
-      (!run->track || needed <= self->origin_capacity))
-    return ATH_OK;
-  return grow_text(run, self, needed);
 }
 
 ath_origin ath_text_origin(const ath_text *self, size_t at) {
@@ -65,11 +58,15 @@ static void copy_origins(ath_origin *out, const ath_text *text, size_t from, siz
 ath_status ath_text_append(ath_run *run, ath_text_buffer *self, const ath_text *text, size_t from,
                            size_t to) {
   assert(from <= to && to <= text->length);
-  if (from == to) return ATH_OK;
-  ATH_TRY(ath_text_reserve(run, self, to - from));
+  size_t count = to - from;
+  if (count == 0) return ATH_OK;
+  ATH_TRY(ath_text_reserve(run, self, count));
   if (run->track) copy_origins(self->origins + self->length, text, from, to);
-  memcpy(self->bytes + self->length, text->bytes + from, to - from);
-  self->length += to - from;
+  char *end = self->bytes + self->length;
+  /* Most of what is appended is a word; sixteen bytes at once cost no call, and fit the slack. */
+  if (count <= 16 && text->length - from >= 16) memcpy(end, text->bytes + from, 16);
+  else memcpy(end, text->bytes + from, count);
+  self->length += count;
   assert(self->length + ATH_TEXT_SLACK <= self->capacity);
   return ATH_OK;
 }
@@ -80,7 +77,8 @@ ath_status ath_text_insert(ath_run *run, ath_text_buffer *self, const char *byte
   ATH_TRY(ath_text_reserve(run, self, count));
   if (run->track)
     for (size_t i = 0; i < count; i++) self->origins[self->length + i] = origin;
-  memcpy(self->bytes + self->length, bytes, count);
+  char *end = self->bytes + self->length;
+  for (size_t i = 0; i < count; i++) end[i] = bytes[i]; /* a mark or a quote: no call for that */
   self->length += count;
   return ATH_OK;
 }

@@ -7,19 +7,32 @@ ath_word_cache *ath_word_cache_of(ath_run *run) {
   return ath_run_scratch(run, ATH_SCRATCH_CACHE, sizeof(ath_word_cache));
 }
 
-/* `count` is at most 8; what it lacks is zero. */
-static uint64_t load(const char *bytes, size_t count) {
-  uint64_t value = 0;
-  if (count == 8) memcpy(&value, bytes, 8); /* the usual case, one instruction */
-  else memcpy(&value, bytes, count);
+static uint64_t load(const char *bytes) {
+  uint64_t value;
+  memcpy(&value, bytes, sizeof value);
   return value;
+}
+
+/* Of fewer than eight bytes: two halves that overlap, which two lengths never give alike, as the
+ * key holds the length as well. */
+static uint64_t load_short(const char *bytes, size_t count) {
+  uint32_t low = 0, high = 0;
+  assert(count > 0 && count < 8);
+  if (count >= 4) {
+    memcpy(&low, bytes, 4);
+    memcpy(&high, bytes + count - 4, 4);
+  } else {
+    low = (uint32_t)(uint8_t)bytes[0] | (uint32_t)(uint8_t)bytes[count / 2] << 8 |
+          (uint32_t)(uint8_t)bytes[count - 1] << 16;
+  }
+  return (uint64_t)high << 32 | low;
 }
 
 /* The last `count` bytes of the eight that end at `end`, as if they had been loaded alone. */
 static uint64_t load_tail(const char *end, size_t count) {
   assert(count <= 8);
   if (count == 0) return 0;
-  uint64_t value = load(end - 8, 8);
+  uint64_t value = load(end - 8);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   return value >> (8 * (8 - count));
 #else
@@ -33,15 +46,15 @@ bool ath_word_key_make(const ath_text *word, ath_word_key *out) {
   uint64_t *w = out->words;
   if (length > ATH_WORD_KEY_BYTES) return false;
   if (length < 8) {
-    w[0] = load(bytes, length);
+    w[0] = load_short(bytes, length);
     w[1] = w[2] = 0;
   } else if (length < 16) {
-    w[0] = load(bytes, 8);
+    w[0] = load(bytes);
     w[1] = load_tail(bytes + length, length - 8);
     w[2] = 0;
   } else {
-    w[0] = load(bytes, 8);
-    w[1] = load(bytes + 8, 8);
+    w[0] = load(bytes);
+    w[1] = load(bytes + 8);
     w[2] = load_tail(bytes + length, length - 16);
   }
   out->length = (uint32_t)length;

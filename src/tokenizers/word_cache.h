@@ -13,7 +13,7 @@ enum {
 };
 
 typedef struct ath_word_key {
-  uint64_t words[ATH_WORD_KEY_BYTES / 8]; /* the word's bytes, then zeros */
+  uint64_t words[ATH_WORD_KEY_BYTES / 8]; /* the word's bytes, folded where they are few */
   uint32_t length;
   uint32_t place; /* where in the table it belongs */
 } ath_word_key;
