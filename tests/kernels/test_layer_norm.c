@@ -61,7 +61,7 @@ static void every_table_agrees_with_the_reference(void **state) {
         double tolerance = p.width == 1 ? 0.1 : 5e-6;
         if (parts != 0) assert_arrays_near("z", got.z, want.z, p.n, 1e-6);
         assert_arrays_near("y", got.y, want.y, p.n, 3e-6);
-        assert_arrays_near("mean", got.mean, want.mean, p.rows, 1e-6);
+        assert_arrays_near("mean", got.mean, want.mean, p.rows, 2e-5); /* may nearly cancel */
         assert_arrays_near("rstd", got.rstd, want.rstd, p.rows, 2e-6);
         assert_arrays_near("dz", got.dz, want.dz, p.n, tolerance);
         if (parts & 8) assert_arrays_near("dx", got.dx, want.dx, p.n, tolerance);
