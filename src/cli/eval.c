@@ -44,8 +44,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_eval_result result;
   ATH_TRY(ath_evaluate(model, data, device, &how, &result));
   if (json) return print_json(&result);
-  printf("loss %.4f, perplexity %.2f, accuracy %.2f %% over %.0f masked positions of %llu records\n",
-         result.loss, result.perplexity, 100 * result.accuracy, result.scored,
+  printf("loss %.4f, perplexity %.2f, accuracy %.2f %% over %.0f masked positions of %llu "
+         "records\n", result.loss, result.perplexity, 100 * result.accuracy, result.scored,
          (unsigned long long)result.samples);
   return ATH_OK;
 }

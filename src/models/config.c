@@ -111,8 +111,8 @@ ath_status ath_model_config_check_length(const ath_model_config *self, int64_t l
   int64_t most = ath_model_config_max_length(self);
   if (length <= most) return ATH_OK;
   return ath_fail(ATH_MISMATCH,
-                  "%lld tokens need %lld rows of positions (they start at pad_token_id + 1 = %lld), "
-                  "but max_position_embeddings is %lld: at most %lld tokens fit",
+                  "%lld tokens need %lld rows of positions (they start at pad_token_id + 1 = "
+                  "%lld), but max_position_embeddings is %lld: at most %lld tokens fit",
                   (long long)length, (long long)(length + self->pad_token_id + 1),
                   (long long)(self->pad_token_id + 1), (long long)self->max_position_embeddings,
                   (long long)most);
@@ -171,7 +171,7 @@ static ath_status read_key(const char *path, const key *k, const json_t *value,
     *number_at(config, k) = json_number_value(value);
   } else if (k->kind == TEXT && json_is_string(value) &&
              json_string_length(value) < sizeof config->hidden_act) {
-    strcpy((char *)config + k->offset, json_string_value(value));
+    memcpy((char *)config + k->offset, json_string_value(value), json_string_length(value) + 1);
   } else {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     ath_status status = ath_fail(ATH_INVALID, "%s: \"%s\" is %.80s; a %s is wanted", path, k->name,
@@ -211,7 +211,7 @@ static void keep_others(json_t *root, ath_model_config *config) {
   json_object_del(root, "tie_word_embeddings");
   char *text = json_dumps(root, JSON_COMPACT);
   bool fits = text != NULL && strlen(text) < sizeof config->other;
-  strcpy(config->other, fits ? text : "{}");
+  snprintf(config->other, sizeof config->other, "%s", fits ? text : "{}");
   free(text);
 }
 

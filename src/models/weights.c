@@ -115,7 +115,8 @@ static ath_status load_parameter(source *from, const ath_parameter *p, ath_state
       status = list_name(&missing->body, &missing->body_count, p->hub[i]);
     }
   }
-  if (status == ATH_OK && found == p->parts) status = ath_state_write(state, p->name, values, bytes);
+  if (status == ATH_OK && found == p->parts)
+    status = ath_state_write(state, p->name, values, bytes);
   free(values);
   return status;
 }

@@ -45,8 +45,8 @@ ath_status ath_run_save_card(const ath_run *self, const char *folder) {
   const ath_model_config *config = ath_model_get_config(self->model);
   char description[256], data[128];
   snprintf(description, sizeof description,
-           "A RoBERTa masked language model of %lld layers x %lld (%.1f M parameters), trained with "
-           "Athanor.", (long long)config->num_hidden_layers, (long long)config->hidden_size,
+           "A RoBERTa masked language model of %lld layers x %lld (%.1f M parameters), trained "
+           "with Athanor.", (long long)config->num_hidden_layers, (long long)config->hidden_size,
            1e-6 * (double)ath_model_size(self->model));
   snprintf(data, sizeof data, "%llu records of %d tokens.",
            (unsigned long long)ath_dataset_size(self->data), ath_dataset_length(self->data));

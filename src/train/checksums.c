@@ -16,6 +16,15 @@ static const char LIST_NAME[] = "SHA256SUMS";
 
 /* --- writing ------------------------------------------------------------------------------- */
 
+static ath_status list_files(const char *folder, const char *inside, ath_buffer *out);
+
+static ath_status list_folder(const char *folder, const char *name, ath_buffer *out) {
+  char inside[ATH_PATH_MAX];
+  if (snprintf(inside, sizeof inside, "%s/", name) >= (int)sizeof inside)
+    return ath_fail(ATH_INVALID, "%s/%s: the name is too long", folder, name);
+  return list_files(folder, inside, out);
+}
+
 /* Lists the files of <folder>/<inside>, where `inside` is "" or ends with a slash. */
 static ath_status list_files(const char *folder, const char *inside, ath_buffer *out) {
   char path[ATH_PATH_MAX], hex[ATH_SHA256_TEXT];
@@ -31,10 +40,7 @@ static ath_status list_files(const char *folder, const char *inside, ath_buffer 
     if (status != ATH_OK || strcmp(name, LIST_NAME) == 0) continue;
     status = ath_path_join(path, folder, name);
     if (status == ATH_OK && ath_path_is_folder(path)) {
-      if (*inside == '\0' && strlen(name) + 1 < sizeof name) {
-        strcat(name, "/");
-        status = list_files(folder, name, out);
-      }
+      if (*inside == '\0') status = list_folder(folder, name, out);
       continue;
     }
     if (status == ATH_OK) status = ath_sha256_file(path, hex);

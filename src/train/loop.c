@@ -47,7 +47,8 @@ static ath_status diverged(ath_run *run, const ath_step_result *result, double l
   const char *culprit = ath_step_culprit(run->step);
   return ath_fail(ATH_DIVERGED,
                   "step %lld: loss %g, learning rate %g, gradient norm %g: training diverged in "
-                  "batch %llu%s%s; %s. Try a lower learning_rate, a longer warm-up or max_grad_norm",
+                  "batch %llu%s%s; %s. Try a lower learning_rate, a longer warm-up or a lower "
+                  "max_grad_norm",
                   (long long)run->position.step, result->loss / result->weight, learning_rate,
                   result->norm, (unsigned long long)batch,
                   culprit != NULL ? "; the first gradient that is not finite is " : "",

@@ -48,7 +48,7 @@ static ath_status config_from_settings(const ath_run *self, ath_model_config *co
   config->attention_probs_dropout_prob = o->attention_probs_dropout_prob;
   if (strlen(o->hidden_act) >= sizeof config->hidden_act)
     return ath_fail(ATH_USAGE, "hidden_act: no activation \"%.40s\"", o->hidden_act);
-  strcpy(config->hidden_act, o->hidden_act);
+  snprintf(config->hidden_act, sizeof config->hidden_act, "%s", o->hidden_act);
   ATH_TRY(ath_model_config_adopt_ids(config, self->tokenizer));
   config->max_position_embeddings = o->max_position_embeddings;
   if (o->max_position_embeddings == 0)

@@ -30,7 +30,8 @@ typedef struct probe {
 static const void *input_at(const probe *p, const char *name, int micro) {
   const ath_tensor_entry *entry = ath_safetensors_find(p->input, name);
   if (entry == NULL) return NULL;
-  return (const char *)entry->data + (size_t)micro * (ath_type_bytes(&entry->type) / (size_t)p->micro);
+  size_t bytes = ath_type_bytes(&entry->type) / (size_t)p->micro;
+  return (const char *)entry->data + (size_t)micro * bytes;
 }
 
 static void *copy_of(const void *data, size_t bytes) {
@@ -147,7 +148,8 @@ static ath_status probe_gradients(probe *p, const char *weights) {
 static ath_status probe_steps(probe *p, int steps, const ath_step_options *options,
                               const ath_schedule *schedule) {
   ath_step *step = NULL;
-  float *losses = calloc((size_t)steps, sizeof *losses), *norms = calloc((size_t)steps, sizeof *norms);
+  float *losses = calloc((size_t)steps, sizeof *losses);
+  float *norms = calloc((size_t)steps, sizeof *norms);
   ATH_TRY(ath_step_create(p->model, options, p->state, &step));
   for (int i = 0; i < steps; i++) {
     ath_step_result result;

@@ -1,5 +1,5 @@
-/* A run that is stopped and started again ends with the same bits as an unbroken one; a torn
- * checkpoint is passed over; other settings are refused. Known failures J3, J4, J5. */
+/* test_resume.c: a run that is stopped and started again ends with the same bits as an unbroken
+ * one; a torn checkpoint is passed over; other settings are refused. Known failures J3, J4, J5. */
 #include <unistd.h>
 
 #include "base/log.h"
