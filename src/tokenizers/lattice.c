@@ -22,6 +22,7 @@ enum {
   BLOCK_BITS = 16,           /* byte positions whose edges are counted together */
   FRACTION_BITS_MAX = 24,    /* of expected counts as whole numbers */
   SHIFT_BITS = 128,          /* a step of rescaling */
+  AHEAD = 16,                /* occurrences ahead that are fetched: they are far apart in memory */
 };
 
 #define LAST_EDGE 0x80000000u
@@ -96,6 +97,8 @@ static void put_edges(ath_lattice *self, const ath_seed_pieces *seeds, size_t pi
   const ath_seed_piece *seed = &seeds->pieces[piece];
   edge e = (edge)piece | (edge)seed->length << 24 | (seed->is_character ? LAST_EDGE : 0);
   for (uint32_t i = seed->first; i < seed->last; i++) {
+    if (i + AHEAD < seed->last)
+      __builtin_prefetch(&self->edges[place_of(places, (size_t)seeds->suffixes[i + AHEAD])], 1);
     size_t at = (size_t)seeds->suffixes[i];
     self->edges[place_of(places, at)] = e;
     places->offset[at]++;
@@ -320,7 +323,7 @@ static void walk_backward(const ath_lattice *self, size_t w, const edge *end, do
     double sum = 0;
     for (;;) {
       double x = self->probabilities[piece_of(current)] * backward[at + length_of(current)];
-      me->sums[piece_of(current)] += llrint(share * x);
+      me->sums[piece_of(current)] += (int64_t)(share * x + 0.5);
       sum += x;
       if (end == begin || (end[-1] & LAST_EDGE)) break;
       current = *--end;

@@ -63,14 +63,22 @@ static ath_status common_prefixes(const char *text, const int32_t *suffixes, siz
   return ATH_OK;
 }
 
-/* The word of each byte position. */
-static ath_status words_of_positions(const ath_word_list *words, size_t n, uint32_t **out) {
+/* How often the word that each suffix begins in stands in the corpus. */
+static ath_status counts_of_suffixes(const ath_word_list *words, const int32_t *suffixes, size_t n,
+                                     uint64_t **out) {
   uint32_t *word_of = malloc(n * sizeof *word_of);
-  if (word_of == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu positions", n);
+  uint64_t *counts = malloc(n * sizeof *counts);
+  if (word_of == NULL || counts == NULL) {
+    free(word_of);
+    free(counts);
+    return ath_fail(ATH_NO_MEMORY, "no memory for the counts of %zu suffixes", n);
+  }
   for (size_t w = 0; w < words->count; w++)
     for (uint32_t at = words->starts[w]; at < words->starts[w + 1]; at++)
       word_of[at] = (uint32_t)w;
-  *out = word_of;
+  for (size_t i = 0; i < n; i++) counts[i] = words->counts[word_of[suffixes[i]]];
+  free(word_of);
+  *out = counts;
   return ATH_OK;
 }
 
@@ -102,15 +110,10 @@ typedef struct suffix_view {
   const char *text;
   const int32_t *suffixes;
   const uint8_t *prefixes;
-  const uint32_t *word_of;
   const uint64_t *counts;
   size_t n;
   int max_length;
 } suffix_view;
-
-static uint64_t count_of(const suffix_view *self, size_t i) {
-  return self->counts[self->word_of[self->suffixes[i]]];
-}
 
 /* Adds the node "the first `length` bytes of suffixes first … last − 1" if it can be a piece. */
 static ath_status add_node(const suffix_view *self, size_t first, size_t last, size_t length,
@@ -139,16 +142,20 @@ static ath_status add_leaf(const suffix_view *self, size_t i, piece_list *out) {
                                                             : self->prefixes[i + 1];
   size_t length = strnlen(self->text + self->suffixes[i], PREFIX_MAX);
   if (length <= shared) return ATH_OK;
-  return add_node(self, i, i + 1, length, count_of(self, i), out);
+  return add_node(self, i, i + 1, length, self->counts[i], out);
 }
+
+/* Suffixes ahead whose text is fetched: their places in it are far apart. */
+enum { AHEAD = 16 };
 
 /* Walks the suffixes in order and adds each node when its last suffix is passed. */
 static ath_status add_nodes(const suffix_view *self, piece_list *out) {
   open_node stack[PREFIX_MAX + 1] = {{0}};
   size_t top = 0;
   for (size_t i = 1; i <= self->n; i++) {
+    if (i + AHEAD < self->n) __builtin_prefetch(self->text + self->suffixes[i + AHEAD]);
     size_t shared = self->prefixes[i], first = i - 1;
-    uint64_t count = count_of(self, i - 1);
+    uint64_t count = self->counts[i - 1];
     ATH_TRY(add_leaf(self, i - 1, out));
     while (stack[top].length > shared) {
       const open_node *node = &stack[top--];
@@ -171,7 +178,7 @@ static ath_status add_characters(const suffix_view *self, piece_list *out) {
     while (ath_utf8_continues(bytes[length])) length++;
     uint64_t count = 0;
     for (; i < self->n && strncmp(bytes, self->text + self->suffixes[i], length) == 0; i++)
-      count += count_of(self, i);
+      count += self->counts[i];
     if (bytes[0] == '\0' || ath_utf8_continues(bytes[0])) continue;
     ATH_TRY(push(out, (ath_seed_piece){.first = (uint32_t)first, .last = (uint32_t)i,
                                        .length = (uint8_t)length, .is_character = true,
@@ -213,7 +220,7 @@ ath_status ath_seed_pieces_find(const ath_word_list *words, size_t seed_size, in
   assert(n <= ATH_WORD_TEXT_MAX);
   *out = (ath_seed_pieces){.words = words, .suffix_count = n, .max_length = max_length};
   uint8_t *prefixes = NULL;
-  uint32_t *word_of = NULL;
+  uint64_t *counts = NULL;
   ath_status status = ATH_OK;
   out->suffixes = malloc(n * sizeof *out->suffixes);
   if (out->suffixes == NULL ||
@@ -222,13 +229,12 @@ ath_status ath_seed_pieces_find(const ath_word_list *words, size_t seed_size, in
     goto done;
   }
   ATH_TRY_GOTO(common_prefixes(words->text, out->suffixes, n, &prefixes), done);
-  ATH_TRY_GOTO(words_of_positions(words, n, &word_of), done);
-  suffix_view view = {words->text,   out->suffixes, prefixes,  word_of,
-                      words->counts, n,             max_length};
+  ATH_TRY_GOTO(counts_of_suffixes(words, out->suffixes, n, &counts), done);
+  suffix_view view = {words->text, out->suffixes, prefixes, counts, n, max_length};
   status = find_pieces(&view, seed_size, out);
 done:
   free(prefixes);
-  free(word_of);
+  free(counts);
   if (status != ATH_OK) ath_seed_pieces_free(out);
   return status;
 }
