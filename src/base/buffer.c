@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,25 +87,52 @@ ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) {
   return ath_buffer_byte(self, '"');
 }
 
-/* The fewest significant digits that read back as the value, as "d.ddde±x". Fifteen always do for
- * a normal number that has so short a form, so only longer and denormal ones need a search. */
-static void shortest_digits(double value, char text[40]) {
-  int least = fabs(value) < DBL_MIN ? 1 : 15;
-  for (int digits = least; digits <= 17; digits++) {
-    snprintf(text, 40, "%.*e", digits - 1, value);
+enum { EXACT_DIGITS = 15 }; /* a decimal of so many digits survives the way through a double */
+
+/* As shortest_digits, for a value that fifteen digits give, and many times faster: the whole number
+ * below is exact in a double and so is the power of ten, hence their quotient is rounded once, as
+ * it is when the decimal is read. Returns false for any other value. */
+static bool exact_digits(double value, char digits[24], int *count, int *exponent) {
+  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  if (!(value >= 1e-7 && value < 1e14)) return false;
+  int whole = 0; /* digits before the point; 0 and less for fractions */
+  while (value >= powers[whole]) whole++;
+  while (whole <= 0 && value * powers[-whole] < 0.1) whole--;
+  int scale = EXACT_DIGITS - whole;
+  assert(scale >= 0 && scale <= 22);
+  int64_t number = (int64_t)(value * powers[scale] + 0.5);
+  if ((double)number / powers[scale] != value || number >= 1000000000000000) return false;
+  *count = snprintf(digits, 24, "%lld", (long long)number);
+  *exponent = *count - 1 - scale;
+  return true;
+}
+
+/* The fewest significant digits that read back as the value, value = d₁.d₂d₃… · 10^exponent.
+ * Fifteen always do for a normal number that has so short a form, so only longer and denormal ones
+ * need a search. */
+static void shortest_digits(double value, char digits[24], int *count, int *exponent) {
+  char text[40];
+  if (exact_digits(value, digits, count, exponent)) return;
+  int least = value < DBL_MIN ? 1 : EXACT_DIGITS;
+  for (int wanted = least; wanted <= 17; wanted++) {
+    snprintf(text, sizeof text, "%.*e", wanted - 1, value);
     if (strtod(text, NULL) == value) break;
   }
+  char *mark = strchr(text, 'e');
+  assert(mark != NULL);
+  *exponent = atoi(mark + 1);
+  *count = 0;
+  for (char *p = text; p < mark; p++)
+    if (*p >= '0' && *p <= '9') digits[(*count)++] = *p;
 }
 
 ath_status ath_buffer_double(ath_buffer *self, double value) {
   if (!isfinite(value)) return ath_buffer_string(self, "null");
-  char text[40], digits[24];
-  shortest_digits(value, text);
-  char *mark = strchr(text, 'e');
-  assert(mark != NULL);
-  int exponent = atoi(mark + 1), count = 0;
-  for (char *p = text; p < mark; p++)
-    if (*p >= '0' && *p <= '9') digits[count++] = *p;
+  char digits[24];
+  int count, exponent;
+  shortest_digits(fabs(value), digits, &count, &exponent);
   while (count > 1 && digits[count - 1] == '0') count--;
   if (signbit(value)) ATH_TRY(ath_buffer_byte(self, '-'));
   if (exponent < -5 || exponent > 15)
