@@ -17,7 +17,7 @@
 
 enum {
   DEPTH = 256,           /* DEPTH x BLOCK_COLUMNS floats of b: half of a 32 KiB L1 cache (AVX2) */
-  TILE_ROWS = 192,       /* TILE_ROWS x DEPTH floats of a: under half of a 512 KiB L2 cache */
+  TILE_ROWS = 96,        /* TILE_ROWS x DEPTH floats of a: a fifth of a 512 KiB L2 cache */
   TILE_COLUMNS = 1024,
   PANEL_FLOATS = 1 << 22, /* of packed b: 16 MiB, for the L3 cache */
   GROUP = 8 * BLOCK_COLUMNS, /* columns of b that a thread packs at a time */
