@@ -13,8 +13,9 @@ const char *const ath_build_specials[ATH_BUILD_SPECIALS] = {"[CLS]", "[SEP]", "<
                                                             "[MASK]"};
 enum { UNKNOWN_ID = 2 };
 
-#define ADDED(id, content) \
-  "{\"id\":" #id ",\"content\":\"" content "\",\"normalized\":false,\"special\":true}"
+#define ADDED(id, content, lstrip) \
+  "{\"id\":" #id ",\"content\":\"" content "\",\"lstrip\":" #lstrip \
+  ",\"normalized\":false,\"special\":true}"
 #define SPECIAL(name, type) "{\"SpecialToken\":{\"id\":\"" name "\",\"type_id\":" #type "}}"
 #define SEQUENCE(name, type) "{\"Sequence\":{\"id\":\"" name "\",\"type_id\":" #type "}}"
 #define TOKEN(name, id) \
@@ -22,11 +23,13 @@ enum { UNKNOWN_ID = 2 };
 #define METASPACE \
   "{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":\"always\",\"split\":true}"
 
-/* The pipeline of the "train from scratch" example, said as tokenizer.json says it. */
+/* The pipeline of the "train from scratch" example, said as tokenizer.json says it. [MASK] takes
+ * the space before it, as the example's tokenizer class has it: in training it stands for a piece
+ * with its word mark, so a mark of its own left before it would be a text never seen. */
 static const char pipeline[] =
     "{\"version\":\"1.0\",\"added_tokens\":["
-    ADDED(0, "[CLS]") "," ADDED(1, "[SEP]") "," ADDED(2, "<unk>") "," ADDED(3, "<pad>") ","
-    ADDED(4, "[MASK]") "],"
+    ADDED(0, "[CLS]", false) "," ADDED(1, "[SEP]", false) "," ADDED(2, "<unk>", false) ","
+    ADDED(3, "<pad>", false) "," ADDED(4, "[MASK]", true) "],"
     "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":["
     "{\"type\":\"Replace\",\"pattern\":{\"String\":\"``\"},\"content\":\"\\\"\"},"
     "{\"type\":\"Replace\",\"pattern\":{\"String\":\"''\"},\"content\":\"\\\"\"}]},"

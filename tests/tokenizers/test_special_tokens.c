@@ -150,7 +150,7 @@ static void training_sees_the_words_without_special_tokens(void **state) {
   ath_buffer out = ath_buffer_make(1000);
   const char *text = "``one'' [MASK] two  three[SEP]";
   assert_ok(ath_tokenizer_each_word(t, text, strlen(text), &scratch, join_words, &out));
-  assert_string_equal(out.bytes, "|▁\"one\"|▁|▁two|▁|▁three");
+  assert_string_equal(out.bytes, "|▁\"one\"|▁two|▁|▁three");
   assert_fails(ath_tokenizer_each_word(t, "a b", 3, &scratch, stop_at_once, NULL),
                ATH_INTERRUPTED, "at ▁a");
   assert_fails(ath_tokenizer_each_word(t, "a\x80", 2, &scratch, join_words, &out), ATH_INVALID,
