@@ -100,6 +100,7 @@ static void onednn_products_are_right_in_every_form(void **state) {
 static void products_beyond_one_panel_of_rows_or_columns_are_right(void **state) {
   (void)state;
   check((ath_gemm_shape){.m = 4500, .n = 20, .k = 30, .transpose_b = 1, .bias = 1});
+  check((ath_gemm_shape){.m = 20, .n = 40, .k = 9000, .transpose_a = 1, .bias = 1});
   check((ath_gemm_shape){.m = 20, .n = 9001, .k = 500, .transpose_a = 1, .accumulate = 1});
 }
 

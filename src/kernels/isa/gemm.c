@@ -1,7 +1,7 @@
 /* gemm.c: the blocked matrix product c = op(a) op(b) (+ bias) (+ c).
  *
- *     for each panel of columns of c:
- *       pack op(b)[k, columns]                        all threads together
+ *     for each panel of columns of c, each STRETCHES * DEPTH of k:
+ *       pack op(b)[of k, columns]                     all threads together
  *       for each tile of the panel:                   dealt to the threads
  *         for each stretch of DEPTH in k:
  *           pack op(a)[tile's rows, DEPTH]            stays in the thread's L2 cache
@@ -19,6 +19,7 @@ enum {
   DEPTH = 256,           /* DEPTH x BLOCK_COLUMNS floats of b: half of a 32 KiB L1 cache (AVX2) */
   TILE_ROWS = 96,        /* TILE_ROWS x DEPTH floats of a: a fifth of a 512 KiB L2 cache */
   TILE_COLUMNS = 1024,
+  STRETCHES = 16,        /* of k in a panel: bounds the memory where k counts tokens */
   PANEL_FLOATS = 1 << 22, /* of packed b: 16 MiB, for the L3 cache */
   GROUP = 8 * BLOCK_COLUMNS, /* columns of b that a thread packs at a time */
   PAD = 16               /* floats that packing may write past the last panel of a */
@@ -32,21 +33,22 @@ static int64_t even_part(int64_t n, int64_t most, int64_t unit) {
 
 /* How a shape is cut. */
 typedef struct cuts {
-  int64_t depth, columns; /* of a stretch; of a panel */
+  int64_t depth;          /* of k in a stretch */
+  int64_t columns, deep;  /* of b in a panel */
   int64_t tile_floats;    /* of the packed a of one thread */
 } cuts;
 
 static cuts cuts_of(ath_gemm_shape s) {
-  int64_t most = PANEL_FLOATS / (s.k > 0 ? s.k : 1), least = 2 * TILE_COLUMNS;
-  cuts c = {.depth = even_part(s.k, DEPTH, 1),
-            .columns = even_part(s.n, most > least ? most : least, BLOCK_COLUMNS)};
+  cuts c = {.depth = even_part(s.k, DEPTH, 1)};
+  c.deep = minimum(STRETCHES * c.depth, s.k > 0 ? s.k : 1);
+  c.columns = even_part(s.n, PANEL_FLOATS / c.deep, BLOCK_COLUMNS);
   c.tile_floats = round_up(even_part(s.m, TILE_ROWS, GEMM_ROWS) * c.depth + PAD, CACHE_LINE / 4);
   return c;
 }
 
 static size_t scratch_bytes(ath_gemm_shape shape) {
   cuts c = cuts_of(shape);
-  return sizeof(float) * (size_t)(c.columns * shape.k + ath_thread_limit() * c.tile_floats);
+  return sizeof(float) * (size_t)(c.columns * c.deep + ath_thread_limit() * c.tile_floats);
 }
 
 /* Packs `count` rows of x, along which k runs, in panels of `width`. */
@@ -60,15 +62,23 @@ INLINE void pack_by_rows(const int width, const float *x, int64_t stride, int64_
   }
 }
 
-/* Columns [j, j + count) of op(b), all of k: stretch after stretch, each in panels. The stretches
- * of the whole panel of `columns` lie columns * depth floats apart. */
-static void pack_b(ath_gemm_shape s, cuts c, const float *b, int64_t j, int64_t count,
-                   int64_t padded, int64_t place, float *packed) {
-  for (int64_t k = 0; k < s.k; k += c.depth) {
-    int64_t depth = minimum(c.depth, s.k - k);
-    float *out = packed + k * padded + place * depth;
-    if (s.transpose_b) pack_by_rows(BLOCK_COLUMNS, b + j * s.k + k, s.k, count, depth, out);
-    else pack_columns(BLOCK_COLUMNS, b + k * s.n + j, s.n, count, depth, out);
+/* A panel of op(b) and the tiles of c that it gives. */
+typedef struct panel {
+  int64_t column, columns, padded; /* padded: rounded up to BLOCK_COLUMNS */
+  int64_t k, end;                  /* the part of k */
+  int64_t tile_rows, tile_columns, across; /* across: tiles side by side */
+  int64_t tiles;
+} panel;
+
+/* Packs columns [j, j + count) of the panel: stretch after stretch of k, each in blocks. The
+ * stretches of the whole panel lie padded * depth floats apart. */
+static void pack_b(ath_gemm_shape s, cuts c, const panel *p, const float *b, int64_t j,
+                   int64_t count, float *packed) {
+  for (int64_t k = p->k; k < p->end; k += c.depth) {
+    int64_t depth = minimum(c.depth, p->end - k), column = p->column + j;
+    float *out = packed + (k - p->k) * p->padded + j * depth;
+    if (s.transpose_b) pack_by_rows(BLOCK_COLUMNS, b + column * s.k + k, s.k, count, depth, out);
+    else pack_columns(BLOCK_COLUMNS, b + k * s.n + column, s.n, count, depth, out);
   }
 }
 
@@ -129,15 +139,9 @@ static void multiply_stretch(const stretch *s) {
   }
 }
 
-/* One panel of columns and its tiles. */
-typedef struct panel {
-  int64_t first, columns, padded; /* padded: rounded up to BLOCK_COLUMNS */
-  int64_t tile_rows, tile_columns, across; /* across: tiles side by side */
-  int64_t tiles;
-} panel;
-
-static panel panel_of(ath_gemm_shape s, cuts c, int64_t first, int64_t threads) {
-  panel p = {.first = first, .columns = minimum(c.columns, s.n - first)};
+static panel panel_of(ath_gemm_shape s, cuts c, int64_t column, int64_t k, int64_t threads) {
+  panel p = {.column = column, .columns = minimum(c.columns, s.n - column),
+             .k = k, .end = minimum(k + c.deep, s.k)};
   p.padded = round_up(p.columns, BLOCK_COLUMNS);
   p.tile_rows = even_part(s.m, TILE_ROWS, GEMM_ROWS);
   int64_t down = ceil_div(s.m, p.tile_rows);
@@ -155,16 +159,16 @@ static panel panel_of(ath_gemm_shape s, cuts c, int64_t first, int64_t threads) 
 static void multiply_tile(ath_gemm_shape s, cuts c, const panel *p, int64_t tile, const float *a,
                           const float *b, const float *bias, float *out, float *packed_a) {
   int64_t i = tile / p->across * p->tile_rows, j = tile % p->across * p->tile_columns;
-  int64_t rows = minimum(p->tile_rows, s.m - i), columns = minimum(p->tile_columns, p->columns - j);
-  for (int64_t k = 0; k == 0 || k < s.k; k += c.depth) {
-    int64_t depth = minimum(c.depth, s.k - k);
+  int64_t rows = minimum(p->tile_rows, s.m - i), column = p->column + j;
+  for (int64_t k = p->k; k == 0 || k < p->end; k += c.depth) {
+    int64_t depth = minimum(c.depth, p->end - k);
     if (s.transpose_a) pack_columns(GEMM_ROWS, a + k * s.m + i, s.m, rows, depth, packed_a);
     else pack_by_rows(GEMM_ROWS, a + i * s.k + k, s.k, rows, depth, packed_a);
-    multiply_stretch(&(stretch){.a = packed_a, .b = b + k * p->padded + j * depth,
-                                .bias = k == 0 && s.bias ? bias + p->first + j : NULL,
-                                .c = out + i * s.n + p->first + j, .stride = s.n, .rows = rows,
-                                .columns = columns, .depth = depth,
-                                .add = s.accumulate || k > 0});
+    multiply_stretch(&(stretch){.a = packed_a, .b = b + (k - p->k) * p->padded + j * depth,
+                                .bias = k == 0 && s.bias ? bias + column : NULL,
+                                .c = out + i * s.n + column, .stride = s.n, .rows = rows,
+                                .columns = minimum(p->tile_columns, p->columns - j),
+                                .depth = depth, .add = s.accumulate || k > 0});
   }
 }
 
@@ -175,15 +179,16 @@ static void multiply(ath_gemm_shape s, const float *a, const float *b, const flo
   float *packed_b = scratch + ath_thread_limit() * c.tile_floats;
   float *packed_a = scratch + omp_get_thread_num() * c.tile_floats;
   assert(omp_get_num_threads() <= ath_thread_limit());
-  for (int64_t first = 0; first < s.n; first += c.columns) {
-    panel p = panel_of(s, c, first, omp_get_num_threads());
+  for (int64_t column = 0; column < s.n; column += c.columns)
+    for (int64_t k = 0; k == 0 || k < s.k; k += c.deep) {
+      panel p = panel_of(s, c, column, k, omp_get_num_threads());
 #pragma omp for schedule(dynamic)
-    for (int64_t place = 0; place < p.columns; place += GROUP)
-      pack_b(s, c, b, first + place, minimum(GROUP, p.columns - place), p.padded, place, packed_b);
+      for (int64_t j = 0; j < p.columns; j += GROUP)
+        pack_b(s, c, &p, b, j, minimum(GROUP, p.columns - j), packed_b);
 #pragma omp for schedule(dynamic)
-    for (int64_t tile = 0; tile < p.tiles; tile++)
-      multiply_tile(s, c, &p, tile, a, packed_b, bias, out, packed_a);
-  }
+      for (int64_t tile = 0; tile < p.tiles; tile++)
+        multiply_tile(s, c, &p, tile, a, packed_b, bias, out, packed_a);
+    }
 }
 
 static void run(ath_gemm_shape s, const float *a, const float *b, const float *bias, float *c,
