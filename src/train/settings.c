@@ -144,7 +144,9 @@ static ath_status check_schedule(const ath_train_options *self) {
 
 ath_status ath_train_options_check(const ath_train_options *self) {
   const struct { const char *name, *value; } needed[] = {
-    {"train_dataset", self->train_dataset}, {"output_dir", self->output_dir}};
+    {"train_dataset", self->train_dataset}, {"output_dir", self->output_dir},
+    {"hidden_act", self->hidden_act}, {"lr_scheduler_type", self->lr_scheduler_type},
+    {"device", self->device}};
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
     if (needed[i].value == NULL || *needed[i].value == '\0')
       return ath_fail(ATH_USAGE, "%s is not given", needed[i].name);

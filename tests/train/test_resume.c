@@ -1,6 +1,7 @@
 /* test_resume.c: a run that is stopped and started again ends with the same bits as an unbroken
  * one; a torn checkpoint is passed over; other settings are refused. Known failures J3, J4, J5. */
-#include <unistd.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "storage/file.h"
@@ -193,6 +194,29 @@ static void what_a_killed_save_left_is_swept_away(void **state) {
   ath_train_options_free(&options);
 }
 
+/* As a full disk does, a limit on the size of files makes writing fail in the middle. */
+static void a_save_that_fails_keeps_the_one_before(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  assert_fails(run_until(&options, "full", 4), ATH_INTERRUPTED, "checkpoint-4");
+  struct rlimit unlimited, limit;
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  limit = (struct rlimit){.rlim_cur = 16000, .rlim_max = unlimited.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  ath_status status = run_until(&options, "full", 0);
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  assert_int_equal(status, ATH_IO);
+  assert_non_null(strstr(ath_error_text(), "checkpoint of step 8"));
+  assert_true(ath_path_exists(in_run("full", "checkpoint-4")));
+  assert_false(ath_path_exists(in_run("full", "checkpoint-8")));
+  assert_false(ath_path_exists(in_run("full", "checkpoint-8.partial")));
+  assert_ok(run_until(&options, "full", 0));
+  assert_ok(run_until(&options, "not-full", 0));
+  assert_same_end("full", "not-full");
+  ath_train_options_free(&options);
+}
+
 static void only_the_newest_checkpoints_are_kept(void **state) {
   (void)state;
   ath_train_options options = small_run(&data);
@@ -258,6 +282,7 @@ int main(void) {
     cmocka_unit_test(a_finished_run_started_again_changes_nothing),
     cmocka_unit_test(a_torn_checkpoint_is_passed_over_whatever_file_is_hurt),
     cmocka_unit_test(what_a_killed_save_left_is_swept_away),
+    cmocka_unit_test(a_save_that_fails_keeps_the_one_before),
     cmocka_unit_test(only_the_newest_checkpoints_are_kept),
     cmocka_unit_test(a_setting_that_changes_the_result_is_refused),
     cmocka_unit_test(a_finished_model_is_not_written_over_unasked),

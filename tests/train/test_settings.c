@@ -160,6 +160,8 @@ static void what_does_not_go_together_is_refused(void **state) {
   options.lr_scheduler_type = "constant";
   options.warmup_steps = 5;
   assert_fails(ath_train_options_check(&options), ATH_USAGE, "use constant_with_warmup");
+  options.lr_scheduler_type = NULL; /* as "lr_scheduler_type: null" gives */
+  assert_fails(ath_train_options_check(&options), ATH_USAGE, "lr_scheduler_type is not given");
   options.lr_scheduler_type = "exponential";
   assert_fails(ath_train_options_check(&options), ATH_USAGE, "there are linear, cosine");
   options.lr_scheduler_type = "linear";
