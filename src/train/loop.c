@@ -55,6 +55,15 @@ static ath_status diverged(ath_run *run, const ath_step_result *result, double l
                   culprit != NULL ? culprit : "", back);
 }
 
+static bool stop_asked(const ath_run *run) {
+  return run->options.stop != NULL && *run->options.stop;
+}
+
+static bool out_of_time(const ath_run *run) {
+  double bound = 60 * run->options.max_train_minutes;
+  return bound > 0 && run->position.seconds >= bound;
+}
+
 static ath_status take_step(ath_run *run) {
   double learning_rate = ath_schedule_rate(&run->schedule, run->position.step);
   double start = seconds_now();
@@ -74,7 +83,7 @@ static ath_status take_step(ath_run *run) {
   run->evaluated = false;
   if (!isfinite(result.loss) || !isfinite(result.norm))
     return diverged(run, &result, learning_rate, first);
-  bool last = p->step == run->schedule.total_steps;
+  bool last = p->step == run->schedule.total_steps || out_of_time(run) || stop_asked(run);
   ath_run_show_progress(run, &result, learning_rate, last);
   if (p->step % run->options.logging_steps != 0 && !last) return ATH_OK;
   return ath_run_report(run, &result, learning_rate);
@@ -87,15 +96,6 @@ static ath_status evaluate(ath_run *run) {
   ATH_TRY(ath_evaluator_run(run->evaluator, &run->eval));
   run->evaluated = true;
   return ath_run_report_eval(run);
-}
-
-static bool stop_asked(const ath_run *run) {
-  return run->options.stop != NULL && *run->options.stop;
-}
-
-static bool out_of_time(const ath_run *run) {
-  double bound = 60 * run->options.max_train_minutes;
-  return bound > 0 && run->position.seconds >= bound;
 }
 
 static bool is_multiple(int64_t step, int64_t every) {
