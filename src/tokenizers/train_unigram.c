@@ -136,6 +136,7 @@ static ath_status prepare(trainer *self) {
 
 /* The derivative of log Γ for x > 0: the recurrence up to 7, then the asymptotic series. */
 static double digamma(double x) {
+  assert(x > 0);
   double result = 0;
   for (; x < 7; x++) result -= 1 / x;
   double y = x - 0.5, z = 1 / (y * y); /* the series about x − 1/2 converges fastest */
@@ -154,6 +155,7 @@ static void drop_pieces(trainer *self) {
     self->expected[kept] = self->expected[p];
     kept++;
   }
+  assert(kept >= self->characters);
   if (kept < self->count) ath_lattice_keep(self->lattice, self->numbers, kept);
   self->count = kept;
 }
@@ -188,6 +190,7 @@ static void run_em(trainer *self) {
  * others instead (Kudo 2018, section 3.2). Its own probability goes to those others. */
 static double loss_without(const trainer *self, size_t piece, const int32_t *parts, int part_count,
                            double total) {
+  assert(part_count >= 2 && self->uses[piece] > 0);
   double uses = (double)self->uses[piece];
   double log_total = log(total), log_after = log(total + uses * (part_count - 1));
   double alternative = 0;
@@ -240,6 +243,7 @@ static int by_rank(const void *left, const void *right, void *context) {
 static ath_status keep_best(trainer *self, const double *values, size_t size) {
   size_t others = self->count - self->characters;
   size_t wanted = size > self->characters ? size - self->characters : 0;
+  assert(self->count >= self->characters);
   int32_t *order = malloc((others + 1) * sizeof *order);
   if (order == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to order %zu pieces", others);
   for (size_t i = 0; i < others; i++) order[i] = (int32_t)(self->characters + i);
@@ -269,6 +273,7 @@ static ath_status train(trainer *self) {
   ATH_TRY(keep_best(self, self->scores, wished_pieces(self)));
   ath_log_progress(&(ath_progress){.task = "tokenizer: EM", .done = (uint64_t)self->rounds,
                                    .unit = "rounds", .finished = 1});
+  assert(self->count <= wished_pieces(self));
   if (self->count < wished_pieces(self))
     ath_log(ATH_LOG_WARNING, "the text gives a vocabulary of %zu, not the %d asked for",
             self->count + ATH_BUILD_SPECIALS, (int)self->options.vocab_size);

@@ -51,6 +51,7 @@ static ath_status grow(counter *self) {
 /* Puts a word that is not there yet behind the others. */
 static ath_status append(counter *self, const char *word, size_t length, uint64_t count) {
   ath_word_list *list = &self->list;
+  assert(self->text.length + length < self->text_maximum);
   if (list->count == self->capacity) ATH_TRY(grow(self));
   ATH_TRY(ath_hash_map_set(self->index, word, length, (int32_t)list->count));
   list->starts[list->count] = (uint32_t)self->text.length;
@@ -113,6 +114,7 @@ static ath_status visit_word(void *context, const char *word, size_t length) {
   counter *self = context;
   for (;;) {
     size_t part = bytes_of_code_points(word, length, self->max_word_length);
+    assert(part > 0 && part <= length);
     ATH_TRY(count_word(self, word, part));
     if (part == length) return ATH_OK;
     if (self->words_cut++ == 0)

@@ -8,8 +8,9 @@
 
 #include "athanor/tokenizer.h"
 
-/* Bytes of distinct words that a list may hold, so that training memory is bounded: about 30
- * bytes are needed for each. Beyond it the rarest words are forgotten, which the log says. */
+/* Bytes of distinct words that a list may hold, so that training memory is bounded: some 50 bytes
+ * are needed for each (20 MB of English Wikipedia have 4 MB of them). Beyond it the rarest words
+ * are forgotten, which the log says. */
 enum { ATH_WORD_TEXT_MAX = 64 << 20 };
 
 typedef struct ath_word_list {
