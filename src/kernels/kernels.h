@@ -70,8 +70,8 @@ typedef struct ath_kernels {
 
   /* --- attention ------------------------------------------------------------------------- */
   /* qkv [batch, length, 3 * hidden], mask i32 [batch, length], out [batch, length, hidden],
-   * lse [batch, heads, length]; element index of dropout as in ops.h. scratch of
-   * attention_scratch(shape) bytes. */
+   * lse [batch, heads, length], 0 for a row without keys; element index of dropout as in ops.h.
+   * scratch of attention_scratch(shape) bytes, 64-byte aligned. */
   size_t (*attention_scratch)(ath_attention_shape shape, int backward);
   void (*attention)(const float *qkv, const int32_t *mask, float *out, float *lse,
                     ath_attention_shape shape, ath_dropout_key2 dropout, void *scratch);
@@ -115,8 +115,10 @@ const ath_kernels *ath_kernels_named(const char *isa);
 /* --- matrix products (gemm.c) -------------------------------------------------------------- */
 
 /* A product planned ahead: c[m, n] = op(a) op(b) (+ bias[n]) (+ c if accumulate); op = transpose
- * where asked. Leading dimensions are dense unless given. Running it allocates nothing: scratch
- * of ath_gemm_scratch bytes, 64-byte aligned, is the caller's. */
+ * where asked. Matrices are dense. Running it allocates nothing: scratch of ath_gemm_scratch
+ * bytes, 64-byte aligned, is the caller's. A plan runs once at a time. gemm.c says which engine
+ * is taken, by measurement; ATHANOR_GEMM=own|onednn overrides. Ours gives the same bits for any
+ * number of threads. Buffers on huge pages (madvise) make it 5 to 25 % faster. */
 typedef struct ath_gemm ath_gemm;
 typedef struct ath_gemm_shape {
   int64_t m, n, k;
