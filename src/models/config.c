@@ -79,6 +79,7 @@ static ath_status check_range(const ath_model_config *self, const key *k, const 
 }
 
 ath_status ath_model_config_check(const ath_model_config *self, const char *where) {
+  assert(where != NULL && memchr(self->hidden_act, 0, sizeof self->hidden_act) != NULL);
   for (const key *k = keys; k < keys + KEY_COUNT; k++) ATH_TRY(check_range(self, k, where));
   ath_activation_kind kind;
   ATH_TRY_CONTEXT(ath_activation_from_name(self->hidden_act, &kind), "%s: \"hidden_act\"", where);
@@ -152,6 +153,7 @@ ath_status ath_model_config_adopt_ids(ath_model_config *self, const ath_tokenize
 
 void ath_position_ids(const int32_t *input_ids, int64_t rows, int64_t length, int32_t pad_token_id,
                       int32_t *position_ids) {
+  assert(rows >= 0 && length > 0 && pad_token_id >= 0);
   for (int64_t row = 0; row < rows; row++) {
     int32_t count = 0;
     for (int64_t i = row * length; i < (row + 1) * length; i++)
@@ -256,6 +258,7 @@ done:
 /* --- writing ------------------------------------------------------------------------------- */
 
 static json_t *key_value(const ath_model_config *self, const key *k) {
+  assert(k >= keys && k < keys + KEY_COUNT);
   if (k->kind == TEXT) return json_string((const char *)self + k->offset);
   if (k->kind == NUMBER) return json_real(*number_at(self, k));
   int64_t value = *integer_at(self, k);

@@ -104,6 +104,7 @@ static ath_status build_program(ath_filler *self) {
 }
 
 static ath_status set_inputs(ath_filler *self) {
+  assert(self->program != NULL && self->length > 0 && self->places > 0);
   ATH_TRY(ath_program_set_input(self->program, "input_ids", self->ids));
   ATH_TRY(ath_program_set_input(self->program, "attention_mask", self->mask));
   ATH_TRY(ath_program_set_input(self->program, "position_ids", self->position_ids));
@@ -111,6 +112,7 @@ static ath_status set_inputs(ath_filler *self) {
 }
 
 static int round_up(size_t value, int step) {
+  assert(value > 0 && value <= INT32_MAX && step > 0);
   return (int)((value + (size_t)step - 1) / (size_t)step) * step;
 }
 
@@ -176,6 +178,7 @@ static void fill_inputs(ath_filler *self) {
 /* The `top_k` largest of logits[count], best first, equal ones by lower id: one pass with an
  * insertion into the short list. */
 static void choose_top(const float *logits, int32_t count, size_t top_k, ath_filling *out) {
+  assert(top_k > 0 && top_k <= (size_t)count);
   size_t chosen = 0;
   double largest = logits[0], sum = 0;
   for (int32_t id = 0; id < count; id++) {
@@ -205,6 +208,7 @@ static ath_status decode(const ath_filler *self, const int32_t *ids, size_t coun
 /* The texts of one filling. With several masks the others stay visible, special tokens and all,
  * as in the reference. */
 static ath_status describe(ath_filler *self, size_t position, bool only_mask, ath_filling *out) {
+  assert(position < self->encoding.length && out->token_str == NULL);
   const char *piece = ath_tokenizer_token(self->tokenizer, out->token);
   if (piece == NULL) piece = ""; /* a row that pads the vocabulary */
   out->piece = strdup(piece);

@@ -8,6 +8,7 @@
 static ath_value masked_lm_head(const ath_model *self, ath_graph *g,
                                 const ath_forward_options *options, const ath_value *parameters,
                                 ath_value hidden) {
+  assert(self->count > FIRST_LAYER + HEAD_COUNT);
   const ath_value *p = parameters + self->count - HEAD_COUNT;
   ath_graph_set_scope(g, "lm_head");
   ath_type flat = ath_type_make(ATH_F32, 2, options->batch_size * options->length,

@@ -20,6 +20,7 @@ enum { EMBEDDING_SITE, FIRST_LAYER_SITE };
 enum { ATTENTION_SITE, ATTENTION_OUT_SITE, OUT_SITE, SITES_PER_LAYER };
 
 static ath_dropout_place dropout_at(const builder *b, double rate, int site) {
+  assert(rate >= 0 && rate < 1 && site >= 0);
   ath_dropout_place place = {.seed = b->options->seed, .site = (uint32_t)site, .step = b->step};
   if (b->options->dropout) place.rate = (float)rate;
   return place;
@@ -50,6 +51,7 @@ static ath_value embed(const builder *b) {
 }
 
 static ath_value layer(const builder *b, ath_value x, int index) {
+  assert(index >= 0 && index < b->model->config.num_hidden_layers);
   ath_graph *g = b->graph;
   const ath_model_config *config = &b->model->config;
   const ath_value *p = b->parameters + FIRST_LAYER + index * PER_LAYER;

@@ -100,6 +100,7 @@ static ath_status load_parameter(source *from, const ath_parameter *p, ath_state
                                  missing_list *missing) {
   size_t bytes = ath_type_bytes(&p->type);
   int64_t part = ath_type_count(&p->part_type);
+  assert((size_t)part * (size_t)p->parts * sizeof(float) == bytes);
   float *values = malloc(bytes);
   if (values == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to read %s", p->name);
   ath_status status = ATH_OK;
@@ -207,6 +208,7 @@ ath_status ath_model_save(const ath_model *self, const ath_state *state, const c
       filled += ath_type_bytes(&p->part_type);
     }
   }
+  assert(status != ATH_OK || filled == bytes);
   if (status == ATH_OK) status = ath_safetensors_save(path, entries, count);
   free(values);
   free(entries);

@@ -1,9 +1,12 @@
 /* bind.c: a batch as the inputs of a program. */
 #include "train/bind.h"
 
+#include <assert.h>
+
 ath_status ath_bind_batch(ath_program *program, const ath_batch *batch,
                           const ath_forward_options *shape, int32_t pad_token_id,
                           int32_t *position_ids) {
+  assert(batch->samples <= shape->batch_size && batch->scored <= shape->positions);
   ath_position_ids(batch->input_ids, shape->batch_size, shape->length, pad_token_id, position_ids);
   ATH_TRY(ath_program_set_input(program, "input_ids", batch->input_ids));
   ATH_TRY(ath_program_set_input(program, "attention_mask", batch->attention_mask));

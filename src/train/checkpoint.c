@@ -94,6 +94,7 @@ ath_status ath_checkpoint_sweep(const char *output_dir) {
 static ath_status keep_newest(const char *output_dir, int64_t limit) {
   int64_t *steps = malloc(ATH_CHECKPOINTS_MAX * sizeof *steps);
   if (steps == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a list of checkpoints");
+  assert(limit > 0);
   size_t count = 0;
   ath_status status = ath_checkpoint_list(output_dir, steps, &count);
   for (size_t i = 0; i + (size_t)limit < count && status == ATH_OK; i++)
@@ -127,6 +128,7 @@ static ath_status fill_moments(const ath_run *self, ath_tensor_entry *entries, c
     entries[i] = (ath_tensor_entry){names[i], p->type, values + filled};
     filled += bytes;
   }
+  assert(filled == 2 * (size_t)ath_model_size(self->model) * sizeof(float));
   return ATH_OK;
 }
 

@@ -65,6 +65,7 @@ ath_status ath_checksums_write(const char *folder) {
 /* Checks the line that begins at `line`, of `length` bytes, and the file it names. The line is
  * made a string in passing. */
 static ath_status check_line(const char *folder, char *line, size_t length) {
+  assert(line[length] == '\n');
   line[length] = '\0';
   if (length < HEX_LENGTH + 3 || memcmp(line + HEX_LENGTH, "  ", 2) != 0)
     return ath_fail(ATH_CORRUPT, "%s/%s: not a list of checksums", folder, LIST_NAME);

@@ -92,6 +92,7 @@ void ath_evaluator_destroy(ath_evaluator *self) {
 
 /* Takes the weight from places in rows past the first `rows`. */
 static void keep_rows(ath_evaluator *self, const ath_batch *batch, uint64_t rows) {
+  assert(rows > 0);
   for (int i = 0; i < self->shape.positions; i++) {
     bool wanted = (uint64_t)(batch->positions[i] / self->shape.length) < rows;
     self->weights[i] = wanted ? batch->weights[i] : 0;
@@ -128,6 +129,7 @@ ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) {
     progress.finished = done >= self->samples;
     ath_log_progress(&progress);
   }
+  assert(sums[2] <= sums[1]);
   if (!(sums[1] > 0))
     return ath_fail(ATH_INVALID, "the evaluation data have no position to score: %llu records, "
                     "none with a masked token", (unsigned long long)self->samples);

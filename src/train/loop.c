@@ -65,6 +65,7 @@ static bool out_of_time(const ath_run *run) {
 }
 
 static ath_status take_step(ath_run *run) {
+  assert(run->position.step < run->schedule.total_steps);
   double learning_rate = ath_schedule_rate(&run->schedule, run->position.step);
   double start = seconds_now();
   ath_step_result result;
@@ -129,6 +130,7 @@ static ath_status write_summary(const ath_run *run, const ath_train_summary *sum
 }
 
 static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
+  assert(run->position.step > 0 && stop_asked(run));
   ATH_TRY(ath_run_save_checkpoint(run));
   ath_run_summarise(run, summary);
   return ath_fail(ATH_INTERRUPTED, "stopped at step %lld of %lld; checkpoint-%lld in %s holds it, "

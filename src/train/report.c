@@ -7,6 +7,7 @@
 #include "train/run.h"
 
 static double epoch_of(const ath_run *run) {
+  assert(run->batches_per_epoch > 0);
   return (double)run->position.batch / (double)run->batches_per_epoch;
 }
 
@@ -67,6 +68,7 @@ static ath_status append_scalar(ath_buffer *line, const scalar *s) {
 
 /* One line of log.jsonl and the same numbers to TensorBoard. */
 static ath_status write_scalars(ath_run *run, const scalar *scalars, size_t count) {
+  assert(run->events != NULL && run->log != NULL);
   ath_buffer line = ath_buffer_make(1 << 14);
   ath_status status = ath_buffer_format(&line, "{\"step\": %lld", (long long)run->position.step);
   scalar epoch = {"train/epoch", epoch_of(run)};

@@ -26,7 +26,7 @@ ath_status ath_schedule_kind_from_name(const char *name, ath_schedule_kind *out)
 }
 
 double ath_schedule_rate(const ath_schedule *self, int64_t step) {
-  assert(step >= 0);
+  assert(step >= 0 && self->warmup_steps >= 0 && self->peak >= 0);
   if (self->kind == ATH_SCHEDULE_CONSTANT) return self->peak;
   if (step < self->warmup_steps) return self->peak * (double)step / (double)self->warmup_steps;
   if (self->kind == ATH_SCHEDULE_CONSTANT_WITH_WARMUP) return self->peak;

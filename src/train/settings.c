@@ -104,6 +104,7 @@ void ath_train_options_free(ath_train_options *self) {
 /* Text goes between double quotes, where YAML and JSON agree on the escapes. */
 ath_status ath_train_setting_print(const ath_setting *setting, const ath_train_options *options,
                                    ath_buffer *out) {
+  assert(setting >= settings && setting < settings + SETTING_COUNT);
   const void *place = (const char *)options + setting->offset;
   switch (setting->kind) {
     case ATH_SETTING_FLAG: return ath_buffer_string(out, *(const bool *)place ? "true" : "false");

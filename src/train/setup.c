@@ -73,6 +73,7 @@ static ath_status find_config(const ath_run *self, ath_model_config *config) {
 
 /* The resolved options say what was taken, wherever it came from. */
 static void adopt_config(ath_run *self) {
+  assert(self->model != NULL);
   const ath_model_config *config = ath_model_get_config(self->model);
   ath_train_options *o = &self->options;
   o->hidden_size = config->hidden_size;
@@ -107,6 +108,7 @@ static ath_status make_schedule(ath_run *self) {
   double batches = o->num_train_epochs * (double)self->batches_per_epoch;
   int64_t steps = (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
   if (o->max_steps > 0) steps = o->max_steps;
+  assert(o->gradient_accumulation_steps > 0);
   self->schedule = (ath_schedule){.peak = o->learning_rate, .total_steps = steps > 0 ? steps : 1,
                                   .warmup_steps = o->warmup_steps};
   if (o->warmup_steps == 0)

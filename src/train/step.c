@@ -42,6 +42,7 @@ static ath_value prefixed_variable(const builder *b, const char *prefix, const c
 
 static ath_status build_gradients(builder *b) {
   const ath_step *step = b->step;
+  assert(step->count == ath_model_parameter_count(step->model));
   ath_value logits =
       ath_model_logits(step->model, b->graph, &step->options.forward, b->parameters);
   b->sums = ath_masked_lm_loss(b->graph, logits);
@@ -60,6 +61,7 @@ static ath_value accumulate(const builder *b, const char *name, ath_value value,
 }
 
 static void accumulate_all(builder *b, bool last) {
+  assert(b->step->options.accumulate);
   ath_graph_set_scope(b->graph, "accumulate");
   for (size_t i = 0; i < b->step->count; i++) {
     const ath_parameter *p = ath_model_parameter(b->step->model, i);
@@ -194,6 +196,7 @@ void ath_step_destroy(ath_step *self) {
 /* --- running ------------------------------------------------------------------------------- */
 
 static ath_status run(ath_step *self, ath_program *program, const ath_batch *batch) {
+  assert(program == self->apply || program == self->add);
   int32_t pad = (int32_t)ath_model_get_config(self->model)->pad_token_id;
   self->dropout_step = (uint32_t)batch->number;
   ATH_TRY(ath_bind_batch(program, batch, &self->options.forward, pad, self->position_ids));
@@ -219,7 +222,7 @@ static ath_status find_culprit(ath_step *self) {
 
 ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
                           double learning_rate, ath_step_result *result) {
-  assert(step >= 0);
+  assert(step >= 0 && learning_rate >= 0);
   self->learning_rate = (float)learning_rate;
   self->correction1 = (float)(1 - pow(self->options.adam_beta1, (double)(step + 1)));
   self->correction2 = (float)(1 - pow(self->options.adam_beta2, (double)(step + 1)));
@@ -234,6 +237,7 @@ ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
 }
 
 const char *ath_step_culprit(const ath_step *self) {
+  assert(self->culprit <= self->count);
   if (self->culprit == self->count) return NULL;
   return ath_model_parameter(self->model, self->culprit)->name;
 }

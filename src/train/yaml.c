@@ -74,6 +74,7 @@ static bool parse_number(const ath_setting *s, const char *text, double *number,
 }
 
 static ath_status store_value(reader *self, const ath_setting *s, const yaml_event_t *event) {
+  assert(event->type == YAML_SCALAR_EVENT && s->offset < sizeof *self->options);
   void *place = (char *)self->options + s->offset;
   const char *text = (const char *)event->data.scalar.value;
   if (s->kind == ATH_SETTING_TEXT) {
