@@ -44,6 +44,7 @@ static const key keys[] = {
 };
 enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
+/* Where a key's value lies; the same function serves reading and writing. */
 static int64_t *integer_at(const ath_model_config *config, const key *k) {
   assert(k->kind == INTEGER);
   return (int64_t *)((char *)(uintptr_t)config + k->offset);
@@ -70,6 +71,7 @@ ath_model_config ath_model_config_defaults(void) {
 
 /* --- checks -------------------------------------------------------------------------------- */
 
+/* Holds one key against its limits; NaN lies outside of any. */
 static ath_status check_range(const ath_model_config *self, const key *k, const char *where) {
   if (k->kind == TEXT) return ATH_OK;
   double value = k->kind == INTEGER ? (double)*integer_at(self, k) : *number_at(self, k);
@@ -121,6 +123,8 @@ ath_status ath_model_config_check_length(const ath_model_config *self, int64_t l
 
 /* --- the tokenizer's ids ------------------------------------------------------------------- */
 
+/* An id that the configuration gives wins nothing over the tokenizer: the weights' rows and the
+ * positions hang on it, so two different ones mean that model and tokenizer are strangers. */
 static ath_status adopt_id(int64_t *id, const char *name, const ath_tokenizer *tokenizer,
                            ath_token_role role) {
   int32_t theirs = ath_tokenizer_special(tokenizer, role);
@@ -163,6 +167,7 @@ void ath_position_ids(const int32_t *input_ids, int64_t rows, int64_t length, in
 
 /* --- reading ------------------------------------------------------------------------------- */
 
+/* Stores one value, of the very kind that the key wants: 8.0 is not taken for 8. */
 static ath_status read_key(const char *path, const key *k, const json_t *value,
                            ath_model_config *config) {
   if (k->kind == INTEGER && json_is_integer(value)) {

@@ -84,6 +84,7 @@ const char *ath_filler_mask(const ath_filler *self) {
 
 /* --- the program --------------------------------------------------------------------------- */
 
+/* Forward only, without dropout, for one row. */
 static ath_status build_program(ath_filler *self) {
   ath_graph *graph = NULL;
   ath_value *parameters = calloc(ath_model_parameter_count(self->model), sizeof *parameters);
@@ -148,6 +149,7 @@ static ath_status fit_shape(ath_filler *self, size_t tokens, size_t masks) {
 
 /* --- one text ------------------------------------------------------------------------------ */
 
+/* Encodes with [CLS] and [SEP], counts the masks, and refuses what cannot be filled. */
 static ath_status encode(ath_filler *self, const char *text, size_t *masks) {
   ath_encoding *encoding = &self->encoding;
   int32_t mask_id = ath_tokenizer_special(self->tokenizer, ATH_TOKEN_MASK);
@@ -160,6 +162,8 @@ static ath_status encode(ath_filler *self, const char *text, size_t *masks) {
   return ath_model_config_check_length(&self->model->config, (int64_t)encoding->length);
 }
 
+/* Past the text come padding tokens that nothing attends to; past the masks, place 0, whose logits
+ * nobody reads. */
 static void fill_inputs(ath_filler *self) {
   const ath_model_config *config = &self->model->config;
   int32_t mask_id = ath_tokenizer_special(self->tokenizer, ATH_TOKEN_MASK);

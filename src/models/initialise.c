@@ -32,6 +32,7 @@ static void zero_rows(float *values, int64_t width, int64_t from, int64_t to) {
   memset(values + from * width, 0, (size_t)((to - from) * width) * sizeof *values);
 }
 
+/* What the reference leaves at zero: the rows of padding. The type table has none. */
 static void fill_embedding(const ath_model *self, size_t index, float *values, int64_t used_rows) {
   const ath_model_config *config = &self->config;
   int64_t width = config->hidden_size, pad = config->pad_token_id;
@@ -41,6 +42,8 @@ static void fill_embedding(const ath_model *self, size_t index, float *values, i
     zero_rows(values, width, used_rows, config->vocab_size);
 }
 
+/* Query, key and value are drawn under their own names, so that they do not depend on being kept
+ * in one variable. */
 static void fill(const ath_model *self, size_t index, float *values, uint64_t seed,
                  int64_t used_rows) {
   const ath_parameter *p = &self->parameters[index];

@@ -12,6 +12,8 @@ typedef struct list {
   bool head;
 } list;
 
+/* Appends a parameter stored on the Hub under the same name; split_qkv changes that. `columns` is
+ * not read for vectors. */
 static void add(list *self, ath_parameter_kind kind, const char *prefix, const char *name,
                 int rank, int64_t rows, int64_t columns) {
   ath_parameter *p = &self->items[self->count++];
@@ -36,6 +38,7 @@ static void split_qkv(list *self, const char *prefix, const char *kind) {
     snprintf(p->hub[i], sizeof p->hub[i], "%sattention.self.%s.%s", prefix, parts[i], kind);
 }
 
+/* The two vectors of a LayerNorm; the matrix and bias of a linear layer, as torch names them. */
 static void add_norm(list *self, const char *prefix, const char *name, int64_t width) {
   char full[ATH_PARAMETER_NAME_MAX];
   snprintf(full, sizeof full, "%s.weight", name);
@@ -52,6 +55,7 @@ static void add_linear(list *self, const char *prefix, const char *name, int64_t
   add(self, ATH_PARAMETER_BIAS, prefix, full, 1, out, 0);
 }
 
+/* In the order of the enumeration in parameters.h. */
 static void add_layer(list *self, const ath_model_config *config, int64_t layer) {
   char prefix[48];
   snprintf(prefix, sizeof prefix, "roberta.encoder.layer.%d.", (int)layer);

@@ -19,6 +19,7 @@ typedef struct builder {
 enum { EMBEDDING_SITE, FIRST_LAYER_SITE };
 enum { ATTENTION_SITE, ATTENTION_OUT_SITE, OUT_SITE, SITES_PER_LAYER };
 
+/* Rate 0, which adds no node, unless dropout was asked for. */
 static ath_dropout_place dropout_at(const builder *b, double rate, int site) {
   assert(rate >= 0 && rate < 1 && site >= 0);
   ath_dropout_place place = {.seed = b->options->seed, .site = (uint32_t)site, .step = b->step};
@@ -50,6 +51,7 @@ static ath_value embed(const builder *b) {
   return ath_dropout(g, x, dropout_at(b, config->hidden_dropout_prob, EMBEDDING_SITE));
 }
 
+/* x ← norm(x + attention(x)), x ← norm(x + feed_forward(x)). */
 static ath_value layer(const builder *b, ath_value x, int index) {
   assert(index >= 0 && index < b->model->config.num_hidden_layers);
   ath_graph *g = b->graph;

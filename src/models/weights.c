@@ -50,6 +50,7 @@ static bool means(const char *name, const char *wanted) {
          (strcmp(old_end, "beta") == 0 && strcmp(new_end, "bias") == 0);
 }
 
+/* A straight walk: files hold some hundreds of tensors and are read once. */
 static const ath_tensor_entry *find(source *from, const char *wanted) {
   size_t count = ath_safetensors_count(from->file);
   for (size_t i = 0; i < count; i++) {
@@ -96,6 +97,7 @@ typedef struct missing_list {
   size_t body_count, head_count;
 } missing_list;
 
+/* Writes the variable only when all its parts were found: half a joint product is of no use. */
 static ath_status load_parameter(source *from, const ath_parameter *p, ath_state *state,
                                  missing_list *missing) {
   size_t bytes = ath_type_bytes(&p->type);
@@ -153,6 +155,7 @@ static const char *listed_text(const ath_buffer *list) {
   return list->length > 0 ? list->bytes : "none";
 }
 
+/* Variables are written as they are met, but a caller that is refused does not use the state. */
 static ath_status load_all(const ath_model *self, source *from, ath_state *state) {
   missing_list missing = {.body = ath_buffer_make(LISTED_MAX * ATH_PARAMETER_NAME_MAX),
                           .head = ath_buffer_make(LISTED_MAX * ATH_PARAMETER_NAME_MAX)};

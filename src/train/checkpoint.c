@@ -91,6 +91,7 @@ ath_status ath_checkpoint_sweep(const char *output_dir) {
   return status;
 }
 
+/* Torn folders count like whole ones: they are few, and the sweep of age takes them too. */
 static ath_status keep_newest(const char *output_dir, int64_t limit) {
   int64_t *steps = malloc(ATH_CHECKPOINTS_MAX * sizeof *steps);
   if (steps == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a list of checkpoints");
@@ -148,6 +149,7 @@ static ath_status save_moments(const ath_run *self, const char *path) {
   return status;
 }
 
+/* The checksums come last: a folder without them was not finished. */
 static ath_status write_contents(const ath_run *self, const char *folder) {
   char training[ATH_PATH_MAX], path[ATH_PATH_MAX];
   ATH_TRY(ath_run_save_model(self, folder));

@@ -99,6 +99,7 @@ static void keep_rows(ath_evaluator *self, const ath_batch *batch, uint64_t rows
   }
 }
 
+/* Adds the batch's sums of loss, weight and correct answers. */
 static ath_status score_batch(ath_evaluator *self, const ath_batch *batch, double sums[3]) {
   static const char *const names[3] = {"loss", "weight", "correct"};
   int32_t pad = (int32_t)ath_model_get_config(self->model)->pad_token_id;

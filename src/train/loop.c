@@ -26,6 +26,7 @@ static ath_status run_micro_batches(ath_run *run, double learning_rate, ath_step
   return ATH_OK;
 }
 
+/* Sums, so that a window's mean loss weighs by scored positions like a step's. */
 static void add_to_window(ath_run_window *window, const ath_step_result *result, uint64_t tokens,
                           double seconds) {
   window->loss_sum += result->loss;
@@ -59,6 +60,7 @@ static bool stop_asked(const ath_run *run) {
   return run->options.stop != NULL && *run->options.stop;
 }
 
+/* By the time spent in steps, of all processes that worked on the run. */
 static bool out_of_time(const ath_run *run) {
   double bound = 60 * run->options.max_train_minutes;
   return bound > 0 && run->position.seconds >= bound;
@@ -92,6 +94,7 @@ static ath_status take_step(ath_run *run) {
 
 /* --- the run ------------------------------------------------------------------------------- */
 
+/* Evaluates unless these very weights have been. */
 static ath_status evaluate(ath_run *run) {
   if (run->evaluator == NULL || run->evaluated) return ATH_OK;
   ATH_TRY(ath_evaluator_run(run->evaluator, &run->eval));
@@ -129,6 +132,7 @@ static ath_status write_summary(const ath_run *run, const ath_train_summary *sum
   return status;
 }
 
+/* What a signal ends with: all that was done is in a checkpoint. */
 static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
   assert(run->position.step > 0 && stop_asked(run));
   ATH_TRY(ath_run_save_checkpoint(run));
@@ -139,6 +143,7 @@ static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
                   run->options.output_dir);
 }
 
+/* The checkpoint is written before the final evaluation, so that a kill there costs no step. */
 static ath_status train(ath_run *run, ath_train_summary *summary) {
   char path[ATH_PATH_MAX];
   const char *output_dir = run->options.output_dir;

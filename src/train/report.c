@@ -11,6 +11,7 @@ static double epoch_of(const ath_run *run) {
   return (double)run->position.batch / (double)run->batches_per_epoch;
 }
 
+/* 0 where nothing was counted, as in a run that had nothing left to do. */
 static double mean(double sum, double count) {
   return count != 0 ? sum / count : 0;
 }

@@ -73,6 +73,7 @@ static ath_status load_moments(const ath_run *self, const char *path) {
   return status;
 }
 
+/* State first: it says whether the rest belongs to this run at all. */
 static ath_status load_checkpoint(ath_run *self, const char *folder) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, "training/state.json"));
@@ -89,6 +90,7 @@ static ath_status load_checkpoint(ath_run *self, const char *folder) {
 
 /* --- starting anew ------------------------------------------------------------------------- */
 
+/* Initial values even under given weights: those may lack the head. */
 static ath_status load_initial(ath_run *self) {
   const ath_train_options *o = &self->options;
   int64_t rows = ath_model_get_config(self->model)->vocab_size;
@@ -117,6 +119,7 @@ static ath_status refuse_overwriting(const ath_run *self, size_t checkpoints) {
   return ATH_OK;
 }
 
+/* Torn checkpoints do not hinder a start: there is nothing in them to lose. */
 static ath_status start_anew(ath_run *self) {
   const ath_train_options *o = &self->options;
   if (o->overwrite_output_dir) {

@@ -9,6 +9,8 @@
 
 /* --- inputs -------------------------------------------------------------------------------- */
 
+/* Shards and tokenizer must belong together; without a tokenizer of its own the run takes that of
+ * the model it starts from. */
 static ath_status open_data(ath_run *self) {
   const ath_train_options *o = &self->options;
   const char *tokenizer = o->tokenizer != NULL ? o->tokenizer : o->model_name_or_path;
@@ -88,6 +90,7 @@ static void adopt_config(ath_run *self) {
 
 /* --- data order and schedule --------------------------------------------------------------- */
 
+/* Order and masks come from the seed alone; see dataset.h. */
 static ath_status open_batches(ath_run *self) {
   const ath_train_options *o = &self->options;
   ath_batch_options options = ath_batch_defaults(self->tokenizer);
@@ -144,6 +147,7 @@ static ath_status create_evaluator(ath_run *self) {
                               self->state, &self->evaluator);
 }
 
+/* Cheap checks first: wrong settings should not cost the opening of a large data set. */
 static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
   ATH_TRY(open_data(self));

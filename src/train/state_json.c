@@ -82,6 +82,7 @@ static ath_status list_differences(const json_t *ours, const json_t *theirs, ath
   return ATH_OK;
 }
 
+/* Data of another size or tokenizer, and settings that decide the result, make another run. */
 static ath_status check_same(const ath_run *run, const json_t *root, const char *path) {
   json_t *data = data_to_json(run), *settings = settings_to_json(run);
   ath_buffer text = ath_buffer_make(1 << 16);
@@ -100,6 +101,7 @@ static ath_status check_same(const ath_run *run, const json_t *root, const char 
   return status;
 }
 
+/* A position that no run can have been at is damage that the checksums did not see. */
 static ath_status read_position(const json_t *root, const char *path, ath_run_position *out) {
   json_int_t step, batch, tokens;
   double loss_sum, weight_sum, seconds;

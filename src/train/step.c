@@ -31,6 +31,7 @@ typedef struct builder {
   ath_cross_entropy_result sums;     /* of this micro-batch; with accumulation, of all so far */
 } builder;
 
+/* The variable that goes with a parameter: "m.<name>", "v.<name>", "sum.<name>". */
 static ath_value prefixed_variable(const builder *b, const char *prefix, const char *name,
                                    ath_type type) {
   char full[ATH_PARAMETER_NAME_MAX + 8];
@@ -40,6 +41,7 @@ static ath_value prefixed_variable(const builder *b, const char *prefix, const c
 
 /* --- the graph ----------------------------------------------------------------------------- */
 
+/* Fusion comes before differentiation, so that fused nodes bring their own gradient kernels. */
 static ath_status build_gradients(builder *b) {
   const ath_step *step = b->step;
   assert(step->count == ath_model_parameter_count(step->model));
@@ -87,6 +89,7 @@ static ath_clip_result clip(const builder *b) {
   return ath_clip(b->graph, total, b->sums.weight, (float)b->step->options.max_grad_norm);
 }
 
+/* AdamW on every parameter; decay on matrices and embeddings only. */
 static void update(const builder *b, ath_value gradient_scale) {
   const ath_step_options *options = &b->step->options;
   ath_type scalar = ath_type_make(ATH_F32, 0);
@@ -145,6 +148,7 @@ static ath_status create_program(const ath_step *self, ath_state *state, bool la
 
 /* --- creation ------------------------------------------------------------------------------ */
 
+/* Inputs that stay at one place in memory for all runs. */
 static ath_status set_scalars(ath_step *self, ath_program *program, bool last) {
   if (self->options.forward.dropout)
     ATH_TRY(ath_program_set_input(program, "step", &self->dropout_step));
@@ -195,6 +199,7 @@ void ath_step_destroy(ath_step *self) {
 
 /* --- running ------------------------------------------------------------------------------- */
 
+/* Dropout counts micro-batches, so that each has masks of its own and a resumed run the same. */
 static ath_status run(ath_step *self, ath_program *program, const ath_batch *batch) {
   assert(program == self->apply || program == self->add);
   int32_t pad = (int32_t)ath_model_get_config(self->model)->pad_token_id;
