@@ -43,7 +43,9 @@ void ath_tokenizer_destroy(ath_tokenizer *self); /* NULL is allowed */
 ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder) ATH_MUST_CHECK;
 
 /* SHA-256 of the bytes of tokenizer.json as ath_tokenizer_save writes it, as 64 hex digits: the
- * identity that shards and models record. */
+ * identity that shards and models record. Computed at the first call, which takes about as long as
+ * loading did; any thread may call. Owned by the tokenizer. NULL, with the failure text set, when
+ * memory ran out. */
 const char *ath_tokenizer_hash(const ath_tokenizer *self);
 
 /* One past the largest id, added tokens included: the rows an embedding needs. */

@@ -8,6 +8,10 @@
 #include "cli/cli.h"
 
 #define OUTPUT_LIMIT ((size_t)1 << 32)
+/* The row that all commands but train have. */
+#define TOKENIZER_OPTION(folder)                                                             \
+  {"tokenizer", ATH_OPTION_STRING, &(folder), "DIR", "The tokenizer's folder or tokenizer.json", \
+   0, 0, true}
 
 /* Writes the buffer to standard output and empties it. */
 static ath_status flush(ath_buffer *out) {
@@ -19,15 +23,17 @@ static ath_status flush(ath_buffer *out) {
 
 /* --- train --------------------------------------------------------------------------------- */
 
-static void print_training(const ath_training_report *report, const ath_tokenizer *tokenizer,
-                           const char *folder) {
+static ath_status print_training(const ath_training_report *report,
+                                 const ath_tokenizer *tokenizer, const char *folder) {
+  const char *hash = ath_tokenizer_hash(tokenizer);
+  if (hash == NULL) return ATH_NO_MEMORY;
   printf("%s: %d tokens, from %llu lines (%.1f MB, %llu different words)\n", folder,
          report->vocab_size, (unsigned long long)report->lines, (double)report->bytes / 1e6,
          (unsigned long long)report->distinct_words);
   if (report->lines_skipped > 0)
     printf("lines skipped: %llu\n", (unsigned long long)report->lines_skipped);
-  printf("tokens per word: %.4f\nsha256: %s\n", report->tokens_per_word,
-         ath_tokenizer_hash(tokenizer));
+  printf("tokens per word: %.4f\nsha256: %s\n", report->tokens_per_word, hash);
+  return ATH_OK;
 }
 
 static ath_status run_train(const ath_command *self, int argc, char **argv) {
@@ -61,7 +67,7 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   ath_training_report report;
   ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));
   ath_status status = ath_tokenizer_save(tokenizer, output);
-  if (status == ATH_OK) print_training(&report, tokenizer, output);
+  if (status == ATH_OK) status = print_training(&report, tokenizer, output);
   ath_tokenizer_destroy(tokenizer);
   return status;
 }
@@ -154,8 +160,7 @@ static ath_status run_encode(const ath_command *self, int argc, char **argv) {
   const char *folder = NULL;
   bool json = false, special = true;
   const ath_option options[] = {
-    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
-     0, 0, true},
+    TOKENIZER_OPTION(folder),
     {"json", ATH_OPTION_FLAG, &json, NULL,
      "Print one object a text: ids, tokens, offsets in code points", 0, 0, false},
     {"special-tokens", ATH_OPTION_FLAG, &special, NULL, "Add [CLS] and [SEP]", 0, 0, false},
@@ -247,8 +252,7 @@ static ath_status run_decode(const ath_command *self, int argc, char **argv) {
   const char *folder = NULL;
   bool skip = false;
   const ath_option options[] = {
-    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
-     0, 0, true},
+    TOKENIZER_OPTION(folder),
     {"skip-special-tokens", ATH_OPTION_FLAG, &skip, NULL, "Leave out [CLS], [SEP] and their like",
      0, 0, false},
     {0},
@@ -304,12 +308,12 @@ static const char *measure_tokens(const ath_tokenizer *tokenizer, int32_t *longe
   return *longest >= 0 ? ath_tokenizer_token(tokenizer, *longest) : "";
 }
 
-static void print_info(const ath_tokenizer *tokenizer) {
+static void print_info(const ath_tokenizer *tokenizer, const char *hash) {
   int32_t longest;
   double mean;
   const char *token = measure_tokens(tokenizer, &longest, &mean);
   printf("tokens: %d\nsha256: %s\nmean length: %.2f bytes\n", ath_tokenizer_size(tokenizer),
-         ath_tokenizer_hash(tokenizer), mean);
+         hash, mean);
   if (longest >= 0) printf("longest: %s (%zu bytes, id %d)\n", token, strlen(token), longest);
   printf("special tokens:\n");
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) {
@@ -319,11 +323,11 @@ static void print_info(const ath_tokenizer *tokenizer) {
   }
 }
 
-static ath_status print_info_json(const ath_tokenizer *tokenizer) {
+static ath_status print_info_json(const ath_tokenizer *tokenizer, const char *hash) {
   ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);
   ath_status status;
   ATH_TRY_GOTO(ath_buffer_format(&out, "{\"tokens\":%d,\"sha256\":\"%s\",\"special\":{",
-                                 ath_tokenizer_size(tokenizer), ath_tokenizer_hash(tokenizer)),
+                                 ath_tokenizer_size(tokenizer), hash),
                done);
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++)
     ATH_TRY_GOTO(ath_buffer_format(&out, "%s\"%s\":%d", r > 0 ? "," : "", role_names[r],
@@ -340,8 +344,7 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   const char *folder = NULL;
   bool json = false;
   const ath_option options[] = {
-    {"tokenizer", ATH_OPTION_STRING, &folder, "DIR", "The tokenizer's folder or tokenizer.json",
-     0, 0, true},
+    TOKENIZER_OPTION(folder),
     {"json", ATH_OPTION_FLAG, &json, NULL, "Print one object; an id of -1 means there is none",
      0, 0, false},
     {0},
@@ -352,8 +355,10 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   ath_tokenizer *tokenizer;
   ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
   ath_status status = ATH_OK;
-  if (json) status = print_info_json(tokenizer);
-  else print_info(tokenizer);
+  const char *hash = ath_tokenizer_hash(tokenizer);
+  if (hash == NULL) status = ATH_NO_MEMORY;
+  else if (json) status = print_info_json(tokenizer, hash);
+  else print_info(tokenizer, hash);
   ath_tokenizer_destroy(tokenizer);
   return status;
 }

@@ -221,8 +221,11 @@ const char *ath_dataset_tokenizer_hash(const ath_dataset *self) {
 }
 
 ath_status ath_dataset_check_tokenizer(const ath_dataset *self, const ath_tokenizer *tokenizer) {
-  const char *there = ath_dataset_tokenizer_hash(self), *here = ath_tokenizer_hash(tokenizer);
-  if (there == NULL || strcmp(there, here) == 0) return ATH_OK;
+  const char *there = ath_dataset_tokenizer_hash(self);
+  if (there == NULL) return ATH_OK;
+  const char *here = ath_tokenizer_hash(tokenizer);
+  if (here == NULL) return ATH_NO_MEMORY;
+  if (strcmp(there, here) == 0) return ATH_OK;
   return ath_fail(ATH_MISMATCH,
                   "%s: made with the tokenizer %s, but this one is %s; use that tokenizer or "
                   "prepare the data again", self->folder, there, here);

@@ -1,7 +1,6 @@
 /* tokenizer.c: a tokenizer as a whole: encoding, decoding, looking up tokens. */
 #include "tokenizers/tokenizer.h"
 
-#include <nettle/sha2.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@ ath_status ath_tokenizer_create(ath_tokenizer **out) {
     free(self);
     return status;
   }
+  pthread_mutex_init(&self->hash_lock, NULL);
   self->serial = atomic_fetch_add(&serials, 1) + 1;
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) self->roles[r] = -1;
   *out = self;
@@ -33,25 +33,9 @@ ath_status ath_tokenizer_create(ath_tokenizer **out) {
 
 void ath_tokenizer_destroy(ath_tokenizer *self) {
   if (self == NULL) return;
+  pthread_mutex_destroy(&self->hash_lock);
   ath_arena_destroy(self->arena);
   free(self);
-}
-
-/* Always of the bytes as they would be written, whatever the file looked like that was read. */
-static ath_status compute_hash(ath_tokenizer *self) {
-  ath_buffer json = ath_buffer_make(JSON_LIMIT);
-  ath_status status = ath_tokenizer_write(self, &json);
-  if (status == ATH_OK) {
-    struct sha256_ctx context;
-    uint8_t digest[SHA256_DIGEST_SIZE];
-    sha256_init(&context);
-    sha256_update(&context, json.length, (const uint8_t *)json.bytes);
-    sha256_digest(&context, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-      snprintf(self->hash + 2 * i, 3, "%02x", digest[i]);
-  }
-  ath_buffer_free(&json);
-  return status;
 }
 
 ath_status ath_tokenizer_finish(ath_tokenizer *self) {
@@ -68,12 +52,30 @@ ath_status ath_tokenizer_finish(ath_tokenizer *self) {
                       " the tokenizer has %d ids", id, self->size);
   }
   ath_tokenizer_guess_roles(self);
-  return compute_hash(self);
+  return ATH_OK;
 }
 
 /* --- looking up ---------------------------------------------------------------------------- */
 
-const char *ath_tokenizer_hash(const ath_tokenizer *self) { return self->hash; }
+/* Always of the bytes as they would be written, whatever the file looked like that was read. */
+static ath_status compute_hash(const ath_tokenizer *self, char out[ATH_SHA256_TEXT]) {
+  ath_buffer json = ath_buffer_make(JSON_LIMIT);
+  ath_status status = ath_tokenizer_write(self, &json);
+  if (status == ATH_OK) ath_sha256_bytes(json.bytes, json.length, out);
+  ath_buffer_free(&json);
+  return status;
+}
+
+/* Composing the file takes longer than all the rest of loading it, and who only encodes never asks
+ * for its hash. */
+const char *ath_tokenizer_hash(const ath_tokenizer *self) {
+  ath_tokenizer *own = (ath_tokenizer *)(uintptr_t)self; /* as good as constant: always the same */
+  ath_status status = ATH_OK;
+  pthread_mutex_lock(&own->hash_lock);
+  if (own->hash[0] == '\0') status = compute_hash(self, own->hash);
+  pthread_mutex_unlock(&own->hash_lock);
+  return status == ATH_OK ? self->hash : NULL;
+}
 
 int32_t ath_tokenizer_size(const ath_tokenizer *self) { return self->size; }
 

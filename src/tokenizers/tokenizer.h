@@ -2,10 +2,11 @@
 #ifndef ATHANOR_TOKENIZERS_TOKENIZER_H
 #define ATHANOR_TOKENIZERS_TOKENIZER_H
 
+#include <pthread.h>
+
+#include "formats/sha256.h"
 #include "tokenizers/added_tokens.h"
 #include "tokenizers/pipeline.h"
-
-enum { ATH_HASH_DIGITS = 64 };
 
 struct ath_tokenizer {
   ath_arena *arena; /* holds all parts and their data */
@@ -18,18 +19,19 @@ struct ath_tokenizer {
   ath_added_tokens added;
   int32_t size;
   int32_t roles[ATH_TOKEN_ROLE_COUNT];
-  char hash[ATH_HASH_DIGITS + 1];
+  pthread_mutex_t hash_lock;  /* the hash is computed when first asked for, by any thread */
+  char hash[ATH_SHA256_TEXT]; /* "" until then */
 };
 
 /* An empty tokenizer; ath_tokenizer_finish makes it whole once its parts are set: size, roles by
- * the usual spellings, hash. */
+ * the usual spellings. */
 ath_status ath_tokenizer_create(ath_tokenizer **out) ATH_MUST_CHECK;
 ath_status ath_tokenizer_finish(ath_tokenizer *self) ATH_MUST_CHECK;
 
 /* Reads all parts from the root of a tokenizer.json (load.c); not the model if there is one. */
 ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) ATH_MUST_CHECK;
 
-/* Appends the bytes of tokenizer.json (write.c). */
+/* Appends the bytes of tokenizer.json (save.c). */
 ath_status ath_tokenizer_write(const ath_tokenizer *self, ath_buffer *out) ATH_MUST_CHECK;
 
 /* Takes the roles' names from tokenizer_config.json and special_tokens_map.json in a folder, as

@@ -3,6 +3,8 @@
  * in a file brings the reader down. */
 #include "tokenizer_testing.h"
 
+#include <pthread.h>
+
 #include "base/log.h"
 
 #define ONE_PIECE "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0]]}"
@@ -210,6 +212,27 @@ static void saving_what_was_loaded_gives_it_again(void **state) {
   remove_folder(folder);
 }
 
+static void *ask_hash(void *tokenizer) {
+  return (void *)(uintptr_t)ath_tokenizer_hash(tokenizer);
+}
+
+/* It is computed at the first call, which may come from several threads at once. */
+static void the_hash_is_the_same_for_all_threads(void **state) {
+  (void)state;
+  enum { THREADS = 8 };
+  pthread_t threads[THREADS];
+  ath_tokenizer *t = tokenizer_of(full), *other = tokenizer_of(full);
+  for (int i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, ask_hash, t), 0);
+  for (int i = 0; i < THREADS; i++) {
+    void *hash = NULL;
+    assert_int_equal(pthread_join(threads[i], &hash), 0);
+    assert_string_equal(hash, ath_tokenizer_hash(other));
+  }
+  ath_tokenizer_destroy(t);
+  ath_tokenizer_destroy(other);
+}
+
 static void the_files_beside_it_name_the_special_tokens(void **state) {
   (void)state;
   static const char tokenizer[] = WITH_VOCAB("[[\"<unk>\",0],[\"[CLS]\",0],[\"q\",0],[\"p\",0]]");
@@ -289,6 +312,7 @@ int main(void) {
     cmocka_unit_test(what_is_odd_but_harmless_is_warned_of),
     cmocka_unit_test(deep_nesting_is_refused),
     cmocka_unit_test(saving_what_was_loaded_gives_it_again),
+    cmocka_unit_test(the_hash_is_the_same_for_all_threads),
     cmocka_unit_test(the_files_beside_it_name_the_special_tokens),
     cmocka_unit_test(a_file_cut_anywhere_is_refused_or_read),
     cmocka_unit_test(a_file_with_changed_bytes_is_refused_or_read),
