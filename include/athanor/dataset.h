@@ -26,6 +26,7 @@
 #ifndef ATHANOR_DATASET_H
 #define ATHANOR_DATASET_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ typedef struct ath_prepare_options {
   int threads;                  /* 0: as many as OpenMP has; the result does not depend on it */
   uint64_t seed;                /* of the choice of validation lines */
   bool overwrite;               /* removes another dataset that is in the output folder */
+  const volatile sig_atomic_t *stop; /* set by a signal handler: stop at the next few MB; or NULL */
 } ath_prepare_options;
 ath_prepare_options ath_prepare_defaults(void);
 
@@ -63,6 +65,7 @@ typedef struct ath_prepare_report {
 /* Encodes lines ("[CLS] … [SEP]" each), joins them and cuts records of exactly max_length; the
  * remainder is carried on. Memory does not grow with the input. An interrupted run, started again
  * with the same options, continues after its last complete shard; a finished one is kept as it is.
+ * ATH_INTERRUPTED when `stop` was set: complete shards are kept.
  * ATH_MISMATCH when the output folder holds a dataset made otherwise: the text says what differs.
  * ATH_INVALID for text too short for a record in every split. `report` may be NULL. */
 ath_status ath_prepare(const ath_tokenizer *tokenizer, const ath_prepare_options *options,

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizers/characters.h"
+#include "tokenizers/pipeline.h"
+
 ath_status ath_block_create(ath_block *out) {
   *out = (ath_block){.text = ath_buffer_make(ATH_BLOCK_BYTES + (size_t)ATH_LINE_MAX)};
   out->lines = malloc(ATH_BLOCK_LINES * sizeof *out->lines);
@@ -83,25 +86,10 @@ ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void
   return ATH_OK;
 }
 
-/* Bytes of the white-space character (Unicode's White_Space) at the start of `s`; 0 if another
- * character is there. */
-static size_t white_space(const uint8_t *s, size_t left) {
-  if (s[0] == ' ' || (s[0] >= '\t' && s[0] <= '\r')) return 1;
-  if (left >= 2 && s[0] == 0xC2 && (s[1] == 0x85 || s[1] == 0xA0)) return 2; /* U+0085, U+00A0 */
-  if (left < 3) return 0;
-  uint32_t c = (uint32_t)(s[0] & 0x0F) << 12 | (uint32_t)(s[1] & 0x3F) << 6 | (s[2] & 0x3F);
-  if ((s[0] & 0xF0) != 0xE0) return 0;
-  bool white = c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-               c == 0x202F || c == 0x205F || c == 0x3000;
-  return white ? 3 : 0;
-}
-
 bool ath_text_is_blank(const char *text, size_t length) {
   size_t at = 0;
-  while (at < length) {
-    size_t step = white_space((const uint8_t *)text + at, length - at);
-    if (step == 0) return false;
-    at += step;
-  }
-  return true;
+  while (at < length && ath_is_white_space(ath_character_at(text, at)))
+    at += ath_character_length(text[at]);
+  assert(at <= length);
+  return at == length;
 }

@@ -147,8 +147,9 @@ ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, ATH_MANIFEST_NAME));
   json_t *root = json_pack(
-      "{s:s, s:i, s:s, s:O, s:I, s:I, s:I, s:o}", "format", FORMAT, "version", VERSION, "split",
-      self->split, "recipe", self->recipe, "records", (json_int_t)self->records, "tokens",
+      "{s:s, s:i, s:s, s:O, s:I, s:I, s:I, s:I, s:o}", "format", FORMAT, "version", VERSION,
+      "split", self->split, "recipe", self->recipe, "lines", (json_int_t)self->lines, "records",
+      (json_int_t)self->records, "tokens",
       (json_int_t)(self->records * (uint64_t)self->max_length), "dropped_tokens",
       (json_int_t)self->dropped_tokens, "shards", ath_shard_list_to_json(&self->shards));
   ath_status status = ath_json_write(path, root);
@@ -178,7 +179,7 @@ static ath_status read_recipe(ath_manifest *self) {
 static ath_status read_root(json_t *root, ath_manifest *self) {
   const char *format = NULL, *split = NULL;
   int version = 0;
-  json_int_t records = 0, tokens = 0, dropped = 0;
+  json_int_t lines = 0, records = 0, tokens = 0, dropped = 0;
   json_t *shards = NULL;
   json_error_t error;
   if (json_unpack_ex(root, &error, 0, "{s:s, s:i}", "format", &format, "version", &version) != 0)
@@ -186,14 +187,15 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
   if (strcmp(format, FORMAT) != 0 || version != VERSION)
     return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %d; this program reads \"" FORMAT
                     "\" version %d", format, version, VERSION);
-  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:i, s:s, s:O, s:I, s:I, s:I, s:o}",
+  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:i, s:s, s:O, s?I, s:I, s:I, s:I, s:o}",
                      "format", &format, "version", &version, "split", &split, "recipe",
-                     &self->recipe, "records", &records, "tokens", &tokens, "dropped_tokens",
-                     &dropped, "shards", &shards) != 0)
+                     &self->recipe, "lines", &lines, "records", &records, "tokens", &tokens,
+                     "dropped_tokens", &dropped, "shards", &shards) != 0)
     return ath_fail(ATH_INVALID, "%s", error.text);
-  if (strlen(split) >= sizeof self->split || records < 0 || dropped < 0)
-    return ath_fail(ATH_INVALID, "split, records or dropped_tokens is out of range");
+  if (strlen(split) >= sizeof self->split || lines < 0 || records < 0 || dropped < 0)
+    return ath_fail(ATH_INVALID, "split, lines, records or dropped_tokens is out of range");
   memcpy(self->split, split, strlen(split) + 1);
+  self->lines = (uint64_t)lines;
   self->records = (uint64_t)records;
   self->dropped_tokens = (uint64_t)dropped;
   ATH_TRY(read_recipe(self));

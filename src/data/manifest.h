@@ -3,7 +3,7 @@
  *     { "format": "athanor-dataset", "version": 1, "split": "train",
  *       "recipe": { "tokenizer_hash": "…", "vocab_size": 8000, "special_ids": {"cls": 0, …},
  *                   "max_length": 128, "inputs": [{"name": "a.txt", "bytes": 9}], … },
- *       "records": 12345, "tokens": 1580160, "dropped_tokens": 17,
+ *       "lines": 99000, "records": 12345, "tokens": 1580160, "dropped_tokens": 17,
  *       "shards": [{"name": "dataset-0-5000.tfrecord", "records": 5000, "bytes": 3355000,
  *                   "crc32c": "e3069283"}, …] }
  *
@@ -58,6 +58,7 @@ typedef struct ath_manifest {
   char tokenizer_hash[65];
   int32_t vocab_size;
   int max_length;
+  uint64_t lines;              /* of the whole text, other splits' included; 0: not noted */
   uint64_t records, dropped_tokens;
   ath_shard_list shards;
 } ath_manifest;

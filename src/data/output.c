@@ -60,18 +60,21 @@ ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_o
 }
 
 ath_status ath_inputs_modified(const ath_prepare_options *options, json_t **out) {
-  *out = json_array();
+  json_t *times = json_array();
   for (size_t i = 0; i < options->input_count; i++) {
     struct stat info;
     if (stat(options->inputs[i], &info) != 0) {
-      json_decref(*out);
+      json_decref(times);
       return ath_fail_errno(errno, "%s", options->inputs[i]);
     }
     json_int_t when = (json_int_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
-    json_array_append_new(*out, json_integer(when));
+    json_array_append_new(times, json_integer(when));
   }
-  if (json_array_size(*out) == options->input_count) return ATH_OK;
-  json_decref(*out);
+  if (json_array_size(times) == options->input_count) {
+    *out = times;
+    return ATH_OK;
+  }
+  json_decref(times);
   return ath_fail(ATH_NO_MEMORY, "no memory for the journal");
 }
 

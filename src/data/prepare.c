@@ -102,15 +102,26 @@ static void report_progress(const preparation *self, const ath_corpus *corpus, i
   ath_log_progress(&progress);
 }
 
+/* Complete shards are on disk and in the journal; the open ones are thrown away, since a shard that
+ * ended early would be another one than an unbroken run writes. */
+static ath_status stopped(const preparation *self) {
+  size_t shards = 0;
+  for (size_t i = 0; i < self->count; i++) shards += self->splits[i].shards.count;
+  return ath_fail(ATH_INTERRUPTED, "stopped: %s holds %zu complete shard%s; the same command goes "
+                  "on from there", self->options->output, shards, shards == 1 ? "" : "s");
+}
+
 /* Reading, encoding and writing take turns; encoding is nearly all of the time, and the only part
  * that threads share. */
 static ath_status write_all(preparation *self, ath_corpus *corpus, ath_block_encoder *encoder,
                             ath_block *block) {
+  const ath_prepare_options *o = self->options;
   do {
     ATH_TRY(ath_corpus_read(corpus, choose, self, block));
     ATH_TRY(ath_block_encoder_run(encoder, block));
     ATH_TRY(write_block(self, encoder, block));
     report_progress(self, corpus, block->ended);
+    if (!block->ended && o->stop != NULL && *o->stop) return stopped(self);
   } while (!block->ended);
   self->lines = corpus->next.global;
   for (size_t i = 0; i < self->count; i++) ATH_TRY(ath_split_finish(&self->splits[i]));
@@ -167,8 +178,8 @@ static ath_status write_manifests(const preparation *self) {
     const ath_split *split = &self->splits[i];
     assert(split->filled < split->max_length && split->open_records == 0);
     ath_manifest manifest = {.recipe = self->recipe, .max_length = split->max_length,
-                             .records = split->records, .shards = split->shards,
-                             .dropped_tokens = (uint64_t)split->filled};
+                             .lines = self->lines, .records = split->records,
+                             .shards = split->shards, .dropped_tokens = (uint64_t)split->filled};
     snprintf(manifest.split, sizeof manifest.split, "%s", split->name);
     ATH_TRY(ath_manifest_write(&manifest, split->folder));
   }
@@ -178,12 +189,13 @@ static ath_status write_manifests(const preparation *self) {
   return ath_folder_sync(self->options->output);
 }
 
-/* `kept` shards were found; of a finished dataset, all. Its manifests do not say the lines. */
+/* `kept` shards were found; of a finished dataset, all. */
 static void fill_report(const preparation *self, ath_output_state state,
                         const size_t kept[ATH_SPLITS_MAX], ath_prepare_report *report) {
-  *report = (ath_prepare_report){.lines = self->lines, .bytes = self->total_bytes};
+  bool finished = state == ATH_OUTPUT_FINISHED;
+  *report = (ath_prepare_report){.lines = finished ? self->manifests[0].lines : self->lines,
+                                 .bytes = self->total_bytes};
   for (size_t i = 0; i < self->count; i++) {
-    bool finished = state == ATH_OUTPUT_FINISHED;
     const ath_manifest *manifest = &self->manifests[i];
     const ath_split *split = &self->splits[i];
     uint64_t records = finished ? manifest->records : split->records;

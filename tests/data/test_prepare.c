@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "data/manifest.h"
 #include "prepare_fixture.h"
 #include "storage/file.h"
@@ -215,6 +217,7 @@ static void a_finished_dataset_is_kept_and_another_one_is_not_overwritten(void *
   assert_int_equal(again.shards_kept, first.train_shards + first.validation_shards);
   assert_int_equal(again.train_records, first.train_records);
   assert_int_equal(again.tokens, first.tokens);
+  assert_int_equal(again.lines, LINES);
 
   options.max_length = 64;
   assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_MISMATCH,
@@ -416,6 +419,35 @@ static void two_runs_do_not_write_into_one_folder(void **state) {
   assert_ok(ath_prepare(tokenizer, &options, NULL));
 }
 
+static volatile sig_atomic_t stop_now;
+
+static void set_stop(void *context, const ath_progress *progress) {
+  (void)context;
+  (void)progress;
+  stop_now = 1;
+}
+
+static void a_run_that_is_asked_to_stop_keeps_its_shards_and_can_go_on(void **state) {
+  (void)state;
+  char *long_text = strdup(in_folder(folder, "long.txt"));
+  write_text(long_text, 0, 20000); /* more than two blocks */
+  const char *one[] = {long_text};
+  ath_prepare_options options = options_to("stopped"), whole = options_to("unstopped");
+  options.inputs = whole.inputs = one;
+  options.stop = &stop_now;
+  stop_now = 0;
+  ath_log_set_sink(&(ath_log_sink){.progress = set_stop});
+  assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_INTERRUPTED, "complete shards");
+  ath_log_set_sink(NULL);
+  stop_now = 0;
+  ath_prepare_report report;
+  assert_ok(ath_prepare(tokenizer, &options, &report));
+  assert_true(report.shards_kept > 0 && report.shards_kept < report.train_shards);
+  assert_ok(ath_prepare(tokenizer, &whole, NULL));
+  assert_true(same_folders(options.output, whole.output));
+  free(long_text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_are_the_joined_lines_cut_at_max_length),
@@ -434,6 +466,7 @@ int main(void) {
     cmocka_unit_test(a_failed_write_names_the_file_and_loses_nothing),
     cmocka_unit_test(a_folder_without_permission_is_named),
     cmocka_unit_test(two_runs_do_not_write_into_one_folder),
+    cmocka_unit_test(a_run_that_is_asked_to_stop_keeps_its_shards_and_can_go_on),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
