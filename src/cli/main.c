@@ -127,11 +127,18 @@ static ath_status dispatch(int argc, char **argv) {
   return unknown_command(argc, argv);
 }
 
+/* An earlier write may have failed where nobody looked, and left nothing to flush. */
+static ath_status finish_output(void) {
+  bool failed = ferror(stdout) != 0;
+  if (fflush(stdout) != 0) return ath_fail_errno(errno, "cannot write to standard output");
+  return failed ? ath_fail(ATH_IO, "cannot write to standard output") : ATH_OK;
+}
+
 int main(int argc, char **argv) {
   ath_cli_show_progress();
   ath_status status = dispatch(argc - 1, argv + 1);
-  if (fflush(stdout) != 0 && status == ATH_OK)
-    status = ath_fail_errno(errno, "cannot write to standard output");
+  if (status == ATH_OK) status = finish_output();
+  else fflush(stdout);
   if (status != ATH_OK) {
     fflush(stderr);
     fprintf(stderr, "athanor: %s\n", ath_error_text());

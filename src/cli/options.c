@@ -94,8 +94,9 @@ static const ath_option *find(const ath_option *options, const char *name) {
 static ath_status check_range(const ath_option *option, double value) {
   if (option->minimum == 0 && option->maximum == 0) return ATH_OK;
   if (value >= option->minimum && value <= option->maximum) return ATH_OK;
-  return ath_fail(ATH_USAGE, "--%s is %g; it must lie between %g and %g", option->name, value,
-                  option->minimum, option->maximum);
+  int digits = option->kind == ATH_OPTION_INTEGER ? 20 : 6; /* whole numbers as they are */
+  return ath_fail(ATH_USAGE, "--%s is %.*g; it must lie between %.*g and %.*g", option->name,
+                  digits, value, digits, option->minimum, digits, option->maximum);
 }
 
 static ath_status store(const ath_option *option, const char *text) {

@@ -16,7 +16,6 @@ typedef struct display {
   bool bar_shown;          /* the cursor stands at the end of a bar */
   char task[96];           /* the task being shown; a new one starts a new line */
   double task_begun, last_drawn;
-  uint64_t first_done;
   /* Recent (time, done) pairs: the time left follows the present speed, not the average. */
   struct { double time; uint64_t done; } samples[SAMPLES];
   unsigned sample_count;
@@ -62,14 +61,15 @@ static const char *short_number(double value, char out[24]) {
   return out;
 }
 
+/* −1 when it cannot be told: a file that grows while it is read may even pass its total. */
 static double seconds_left(const ath_progress *p, double time) {
   unsigned kept = screen.sample_count < SAMPLES ? screen.sample_count : SAMPLES;
-  if (kept < 2 || p->total == 0) return -1;
+  if (kept < 2 || p->total < p->done) return -1;
   unsigned oldest = (screen.sample_count - kept) % SAMPLES;
   double span = time - screen.samples[oldest].time;
-  uint64_t done = p->done - screen.samples[oldest].done;
-  if (span <= 0 || done == 0) return -1;
-  return (double)(p->total - p->done) * span / (double)done;
+  double done = (double)p->done - (double)screen.samples[oldest].done;
+  if (span <= 0 || done <= 0) return -1;
+  return (double)(p->total - p->done) * span / done;
 }
 
 static void add(char *line, const char *format, ...) ATH_PRINTF(2, 3);
