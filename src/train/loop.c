@@ -155,7 +155,10 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
   ATH_TRY(take_steps(run));
   bool finished = run->position.step == run->schedule.total_steps || out_of_time(run);
   if (!finished && run->position.step > 0) return interrupted(run, summary);
-  if (!finished) return ath_fail(ATH_INTERRUPTED, "stopped before the first step");
+  if (!finished) {
+    ath_run_summarise(run, summary);
+    return ath_fail(ATH_INTERRUPTED, "stopped before the first step; nothing was saved");
+  }
   ATH_TRY(ath_run_save_checkpoint(run));
   ATH_TRY(evaluate(run));
   ath_run_summarise(run, summary);

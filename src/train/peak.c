@@ -4,7 +4,7 @@
 #include "train/clock.h"
 #include "train/run.h"
 
-enum { SIDE = 768, RUNS = 4 };
+enum { SIDE = 768, RUNS = 8 };
 
 static ath_status build(ath_graph *graph) {
   ath_type square = ath_type_make(ATH_F32, 2, SIDE, SIDE);
