@@ -68,9 +68,10 @@ typedef enum ath_status {
  * Texts over 1023 bytes are cut at the end. */
 ath_status ath_fail(ath_status status, const char *format, ...) ATH_PRINTF(2, 3);
 
-/* As ath_fail, for a failed system call: chooses the status from `error_number` (ENOENT →
- * ATH_NOT_FOUND, EACCES → ATH_DENIED, ENOSPC/EDQUOT → ATH_NO_SPACE, ENOMEM → ATH_NO_MEMORY,
- * others ATH_IO) and appends the system's description. */
+/* As ath_fail, for a failed system call: chooses the status from `error_number` (ENOENT
+ * and ENOTDIR → ATH_NOT_FOUND; EACCES, EPERM and EROFS → ATH_DENIED; ENOSPC and EDQUOT →
+ * ATH_NO_SPACE; ENOMEM → ATH_NO_MEMORY; EINVAL and EISDIR → ATH_INVALID; others ATH_IO) and
+ * appends the system's description. */
 ath_status ath_fail_errno(int error_number, const char *format, ...) ATH_PRINTF(2, 3);
 
 /* Puts "<context>: " before the recorded text and returns `status` unchanged.

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, BLOCK_SIZE = 256 * 1024 };
+enum { ALIGNMENT = 64, BLOCK_SIZE = 256 * 1024 }; /* 64: a cache line, and the widest vector */
 
 typedef struct block {
   struct block *next;
   size_t used, size;
   _Alignas(ALIGNMENT) unsigned char bytes[];
 } block;
+_Static_assert(sizeof(block) == ALIGNMENT, "ath_arena_alloc counts on it");
 
 struct ath_arena {
   block *blocks;
@@ -50,7 +51,9 @@ static block *add_block(ath_arena *self, size_t least) {
 
 void *ath_arena_alloc(ath_arena *self, size_t size) {
   assert(self != NULL);
-  if (size > SIZE_MAX - ALIGNMENT || size > self->limit - self->used) {
+  assert(self->used <= self->limit);
+  /* Rounding up and a block's header each add at most ALIGNMENT. */
+  if (size > SIZE_MAX - 2 * ALIGNMENT || size > self->limit - self->used) {
     ath_fail(ATH_NO_MEMORY, "%zu more bytes would pass the limit of %zu bytes", size, self->limit);
     return NULL;
   }

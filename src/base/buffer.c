@@ -9,6 +9,7 @@
 #include <string.h>
 
 ath_buffer ath_buffer_make(size_t maximum) {
+  assert(maximum < SIZE_MAX / 2); /* so that doubling, and a byte for the NUL, cannot overflow */
   return (ath_buffer){.maximum = maximum};
 }
 
@@ -25,8 +26,8 @@ void ath_buffer_clear(ath_buffer *self) {
 ath_status ath_buffer_reserve(ath_buffer *self, size_t extra) {
   assert(self->length <= self->maximum);
   if (extra > self->maximum - self->length)
-    return ath_fail(ATH_NO_MEMORY, "%zu bytes would pass the limit of %zu bytes",
-                    self->length + extra, self->maximum);
+    return ath_fail(ATH_NO_MEMORY, "%zu more bytes would pass the limit of %zu bytes", extra,
+                    self->maximum);
   size_t needed = self->length + extra + 1;
   if (needed <= self->capacity) return ATH_OK;
   size_t capacity = self->capacity < 64 ? 64 : self->capacity * 2;

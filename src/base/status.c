@@ -8,13 +8,9 @@ enum { TEXT_CAPACITY = 1024 };
 
 static _Thread_local char text[TEXT_CAPACITY];
 
-static void append_v(size_t at, const char *format, va_list arguments) {
-  assert(at < TEXT_CAPACITY);
-  vsnprintf(text + at, TEXT_CAPACITY - at, format, arguments);
-}
+/* In all three: the arguments may point into the old text, so the new one is formed beside it. */
 
 ath_status ath_fail(ath_status status, const char *format, ...) {
-  /* The arguments may point into the old text, so the new one is formed beside it. */
   char fresh[TEXT_CAPACITY];
   va_list arguments;
   va_start(arguments, format);
@@ -24,6 +20,7 @@ ath_status ath_fail(ath_status status, const char *format, ...) {
   return status == ATH_OK ? ATH_INTERNAL : status;
 }
 
+/* The list in status.h; a program that has to choose an exit code needs no finer one. */
 static ath_status status_of_errno(int error_number) {
   switch (error_number) {
     case ENOENT: case ENOTDIR: return ATH_NOT_FOUND;
@@ -48,14 +45,15 @@ ath_status ath_fail_errno(int error_number, const char *format, ...) {
 
 ath_status ath_context(ath_status status, const char *format, ...) {
   if (status == ATH_OK) return status;
-  char old[TEXT_CAPACITY];
-  memcpy(old, text, sizeof old);
+  char fresh[TEXT_CAPACITY];
   va_list arguments;
   va_start(arguments, format);
-  append_v(0, format, arguments);
+  vsnprintf(fresh, sizeof fresh, format, arguments);
   va_end(arguments);
-  size_t length = strlen(text);
-  snprintf(text + length, TEXT_CAPACITY - length, ": %s", old);
+  size_t length = strlen(fresh);
+  assert(length < sizeof fresh);
+  snprintf(fresh + length, sizeof fresh - length, ": %s", text);
+  memcpy(text, fresh, sizeof fresh);
   return status;
 }
 

@@ -121,18 +121,19 @@ static bool read_size(const json_t *value, uint64_t *out) {
 /* Multiplies the dimensions out to bytes and keeps those that fit an ath_type. */
 static ath_status read_shape(const json_t *shape, const struct dtype_row *row, span *out,
                              uint64_t *bytes) {
-  uint64_t count = 1, bits, size;
+  int64_t count = 1; /* signed, as the dimensions of an ath_type are multiplied later */
+  uint64_t bits, size;
   size_t rank = json_array_size(shape);
   out->listed = row->dtype >= 0 && rank <= ATH_MAX_RANK;
   if (out->listed) out->entry.type = (ath_type){.dtype = row->dtype, .rank = (int)rank};
   for (size_t i = 0; i < rank; i++) {
     if (!read_size(json_array_get(shape, i), &size))
       return ath_fail(ATH_CORRUPT, "invalid shape: dimension %zu is not a number of elements", i);
-    if (__builtin_mul_overflow(count, size, &count))
+    if (__builtin_mul_overflow(count, (int64_t)size, &count))
       return ath_fail(ATH_CORRUPT, "invalid shape: the number of elements overflows");
     if (out->listed) out->entry.type.dims[i] = (int64_t)size;
   }
-  if (__builtin_mul_overflow(count, (uint64_t)row->bits, &bits))
+  if (__builtin_mul_overflow((uint64_t)count, (uint64_t)row->bits, &bits))
     return ath_fail(ATH_CORRUPT, "invalid shape: the number of bytes overflows");
   if (bits % 8 != 0)
     return ath_fail(ATH_CORRUPT, "invalid shape: the elements do not fill whole bytes");

@@ -51,7 +51,7 @@ typedef struct ath_wire_field {
 
 static inline ath_wire ath_wire_make(const void *bytes, size_t length) {
   const uint8_t *at = bytes;
-  return (ath_wire){at, at + length};
+  return (ath_wire){at, length > 0 ? at + length : at}; /* NULL + 0 is undefined */
 }
 
 static inline size_t ath_wire_left(const ath_wire *self) {

@@ -10,7 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WRITE_BUFFER = 1 << 18, FOLDER_DEPTH_MAX = 64 };
+enum {
+  WRITE_BUFFER = 1 << 18,
+  FOLDER_DEPTH_MAX = 64,
+  NAMES_MAX = 1 << 24, /* entries of one folder */
+};
 
 ath_status ath_path_join(char out[ATH_PATH_MAX], const char *folder, const char *name) {
   size_t length = strlen(folder);
@@ -47,6 +51,17 @@ ath_status ath_folder_create(const char *path) {
   return ATH_OK;
 }
 
+/* The next entry but for . and .., NULL at the end: readdir tells an end from a failure by errno
+ * alone, and half a list taken for a whole one would lose shards or checkpoints. */
+static ath_status next_entry(DIR *stream, const char *path, struct dirent **out) {
+  do {
+    errno = 0;
+    *out = readdir(stream);
+    if (*out == NULL && errno != 0) return ath_fail_errno(errno, "%s: cannot list", path);
+  } while (*out != NULL && (strcmp((*out)->d_name, ".") == 0 || strcmp((*out)->d_name, "..") == 0));
+  return ATH_OK;
+}
+
 static ath_status remove_tree(int parent, const char *name, const char *shown, int depth) {
   if (depth > FOLDER_DEPTH_MAX) return ath_fail(ATH_INVALID, "%s: too many folders deep", shown);
   if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return ATH_OK;
@@ -55,14 +70,15 @@ static ath_status remove_tree(int parent, const char *name, const char *shown, i
   if (folder < 0) return ath_fail_errno(errno, "%s: cannot remove", shown);
   DIR *stream = fdopendir(folder);
   if (stream == NULL) {
+    int reason = errno;
     close(folder);
-    return ath_fail_errno(errno, "%s: cannot list", shown);
+    return ath_fail_errno(reason, "%s: cannot list", shown);
   }
   ath_status status = ATH_OK;
-  for (struct dirent *entry; status == ATH_OK && (entry = readdir(stream)) != NULL;) {
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+  struct dirent *entry = NULL;
+  while (status == ATH_OK && (status = next_entry(stream, shown, &entry)) == ATH_OK &&
+         entry != NULL)
     status = remove_tree(dirfd(stream), entry->d_name, shown, depth + 1);
-  }
   closedir(stream);
   if (status == ATH_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0)
     status = ath_fail_errno(errno, "%s: cannot remove", shown);
@@ -89,23 +105,32 @@ void ath_folder_list_free(char **names, size_t count) {
   free(names);
 }
 
+static ath_status add_name(char ***list, size_t *used, size_t *capacity, const char *name,
+                           const char *path) {
+  if (*used == NAMES_MAX) return ath_fail(ATH_INVALID, "%s: over %d entries", path, NAMES_MAX);
+  if (*used == *capacity) {
+    size_t larger = *capacity == 0 ? 32 : *capacity * 2;
+    char **more = realloc(*list, larger * sizeof *more);
+    if (more == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to list it", path);
+    *list = more;
+    *capacity = larger;
+  }
+  (*list)[*used] = strdup(name);
+  if ((*list)[*used] == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to list it", path);
+  ++*used;
+  return ATH_OK;
+}
+
 ath_status ath_folder_list(const char *path, char ***names, size_t *count) {
   DIR *stream = opendir(path);
   if (stream == NULL) return ath_fail_errno(errno, "%s", path);
   char **list = NULL;
   size_t used = 0, capacity = 0;
-  ath_status status = ATH_OK;
-  for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (used == capacity) {
-      capacity = capacity == 0 ? 32 : capacity * 2;
-      char **more = realloc(list, capacity * sizeof *more);
-      if (more == NULL) { status = ath_fail(ATH_NO_MEMORY, "%s: no memory", path); break; }
-      list = more;
-    }
-    list[used] = strdup(entry->d_name);
-    if (list[used] == NULL) { status = ath_fail(ATH_NO_MEMORY, "%s: no memory", path); break; }
-    used++;
+  struct dirent *entry = NULL;
+  ath_status status;
+  while ((status = next_entry(stream, path, &entry)) == ATH_OK && entry != NULL) {
+    status = add_name(&list, &used, &capacity, entry->d_name, path);
+    if (status != ATH_OK) break;
   }
   closedir(stream);
   if (status != ATH_OK) {
@@ -158,6 +183,7 @@ ath_status ath_file_read(const char *path, ath_buffer *out) {
 
 struct ath_file_writer {
   int file;
+  int failure; /* errno of a write that failed, after which there is a hole in the file; or 0 */
   size_t used;
   char path[ATH_PATH_MAX], temporary[ATH_PATH_MAX];
   char pending[WRITE_BUFFER];
@@ -167,6 +193,7 @@ ath_status ath_file_writer_open(const char *path, ath_file_writer **out) {
   ath_file_writer *self = malloc(sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
   self->used = 0;
+  self->failure = 0;
   int a = snprintf(self->path, sizeof self->path, "%s", path);
   int b = snprintf(self->temporary, sizeof self->temporary, "%s.tmp-%ld", path, (long)getpid());
   if (a < 0 || b < 0 || b >= ATH_PATH_MAX) {
@@ -187,7 +214,10 @@ static ath_status write_all(ath_file_writer *self, const char *bytes, size_t cou
   while (count > 0) {
     ssize_t put = write(self->file, bytes, count);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return ath_fail_errno(errno, "%s: cannot write", self->path);
+    if (put <= 0) {
+      self->failure = put < 0 ? errno : EIO;
+      return ath_fail_errno(self->failure, "%s: cannot write", self->path);
+    }
     bytes += put;
     count -= (size_t)put;
   }
@@ -216,7 +246,10 @@ void ath_file_writer_abandon(ath_file_writer *self) {
 }
 
 ath_status ath_file_writer_commit(ath_file_writer *self) {
-  ath_status status = flush_pending(self);
+  /* A caller that went on after a failed write must not get a file with a hole in it. */
+  ath_status status = self->failure == 0
+                          ? flush_pending(self)
+                          : ath_fail_errno(self->failure, "%s: cannot write", self->path);
   if (status == ATH_OK && fsync(self->file) != 0)
     status = ath_fail_errno(errno, "%s: cannot flush to disk", self->path);
   int closed = close(self->file);
@@ -264,9 +297,12 @@ ath_status ath_file_map(const char *path, ath_mapping *out) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return ath_fail_errno(errno, "%s", path);
   struct stat info;
-  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+  ath_status status = ATH_OK;
+  if (fstat(file, &info) != 0) status = ath_fail_errno(errno, "%s", path);
+  else if (!S_ISREG(info.st_mode)) status = ath_fail(ATH_INVALID, "%s: not a regular file", path);
+  if (status != ATH_OK) {
     close(file);
-    return ath_fail(ATH_INVALID, "%s: not a regular file", path);
+    return status;
   }
   *out = (ath_mapping){&nothing, (size_t)info.st_size};
   if (out->size > 0) {

@@ -25,17 +25,22 @@ ath_status ath_folder_remove(const char *path) ATH_MUST_CHECK;
 /* Flushes a folder's entries to disk, so that a rename in it survives a power cut. */
 ath_status ath_folder_sync(const char *path) ATH_MUST_CHECK;
 
-/* The names in a folder (without . and ..), sorted by byte value. Freed by ath_folder_list_free. */
+/* The names in a folder (without . and ..), sorted by byte value, all of them or a failure. The
+ * caller frees them with ath_folder_list_free. */
 ath_status ath_folder_list(const char *path, char ***names, size_t *count) ATH_MUST_CHECK;
 void ath_folder_list_free(char **names, size_t count);
 
 ath_status ath_file_size(const char *path, uint64_t *size) ATH_MUST_CHECK;
 
-/* Appends the whole file to `out`; its maximum bounds the file's size. */
+/* Appends the whole file to `out`, whose maximum bounds the file's size (ATH_NO_MEMORY). After a
+ * failure `out` may hold a part of it. */
 ath_status ath_file_read(const char *path, ath_buffer *out) ATH_MUST_CHECK;
 
-/* A file being written under a temporary name beside its final one. Nobody sees a half-written
- * file: commit flushes to disk and renames; abandon removes what was written. */
+/* A file being written under a temporary name beside its final one, "<path>.tmp-<pid>". Nobody
+ * sees a half-written file: commit flushes to disk, renames and flushes the folder, in this order,
+ * so that neither a kill nor a power cut leaves anything but the old file or the new one; abandon
+ * removes what was written. Once a write has failed, commit fails too. A writer belongs to one
+ * thread at a time. */
 typedef struct ath_file_writer ath_file_writer;
 ath_status ath_file_writer_open(const char *path, ath_file_writer **out) ATH_MUST_CHECK;
 ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_t count)
@@ -49,8 +54,9 @@ void ath_file_writer_abandon(ath_file_writer *self); /* NULL is allowed */
 /* Writes a whole file as above. */
 ath_status ath_file_write(const char *path, const void *bytes, size_t count) ATH_MUST_CHECK;
 
-/* A file mapped for reading; its bytes stay valid until it is unmapped. An empty file maps to
- * size 0 with a non-null pointer. */
+/* A file mapped for reading; its bytes stay valid until it is unmapped, for any thread. An empty
+ * file maps to size 0 with a non-null pointer. Somebody who cuts a mapped file short kills the
+ * process that reads behind the cut (SIGBUS): map only files that are replaced by renaming. */
 typedef struct ath_mapping {
   const uint8_t *bytes;
   size_t size;

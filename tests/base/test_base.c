@@ -27,6 +27,10 @@ static void a_text_may_quote_the_one_before(void **state) {
   (void)ath_fail(ATH_IO, "inner");
   (void)ath_fail(ATH_INVALID, "outer (%s)", ath_error_text());
   assert_string_equal(ath_error_text(), "outer (inner)");
+  (void)ath_context(ATH_INVALID, "after \"%s\"", ath_error_text());
+  assert_string_equal(ath_error_text(), "after \"outer (inner)\": outer (inner)");
+  (void)ath_fail_errno(ENOENT, "%s, again", ath_error_text());
+  assert_non_null(strstr(ath_error_text(), "after \"outer (inner)\": outer (inner), again: No s"));
 }
 
 static void system_errors_choose_their_status(void **state) {
@@ -35,6 +39,9 @@ static void system_errors_choose_their_status(void **state) {
   assert_fails(ath_fail_errno(ENOSPC, "a.txt"), ATH_NO_SPACE, "No space left");
   assert_fails(ath_fail_errno(EACCES, "a.txt"), ATH_DENIED, "Permission denied");
   assert_fails(ath_fail_errno(EIO, "a.txt"), ATH_IO, "a.txt");
+  assert_fails(ath_fail_errno(ENOTDIR, "a.txt/b"), ATH_NOT_FOUND, "Not a directory");
+  assert_fails(ath_fail_errno(EROFS, "a.txt"), ATH_DENIED, "Read-only");
+  assert_fails(ath_fail_errno(EISDIR, "a"), ATH_INVALID, "Is a directory");
 }
 
 static void long_texts_are_cut_not_overrun(void **state) {
@@ -81,6 +88,8 @@ static void arena_memory_is_zeroed_aligned_and_apart(void **state) {
     last_size = size;
   }
   assert_non_null(ath_arena_alloc(arena, 10 << 20)); /* larger than a block */
+  for (size_t less = 0; less < 200; less++) /* rounding up must not come round to 0 */
+    assert_null(ath_arena_alloc(arena, SIZE_MAX - less));
   assert_string_equal(ath_arena_string_n(arena, "abcdef", 3), "abc");
   ath_arena_destroy(arena);
 }

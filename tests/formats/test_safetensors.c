@@ -119,6 +119,7 @@ static void a_shape_must_agree_with_the_bytes(void **state) {
       {"{" TENSOR("a", "F32", "[4294967296,4294967296]", 0, 0) "}", 0, "overflows"},
       {"{" TENSOR("a", "F32", "[4611686018427387904]", 0, 0) "}", 0, "overflows"},
       {"{" TENSOR("a", "U8", "[4294967296,4294967296,0]", 0, 0) "}", 0, "overflows"},
+      {"{" TENSOR("a", "F32", "[9223372036854775807,2,0]", 0, 0) "}", 0, "overflows"},
       {"{" TENSOR("a", "U8", "[0,4294967296,4294967296]", 0, 0) "}", 0, NULL},
       {"{" TENSOR("a", "F4", "[3]", 0, 1) "}", 1, "whole bytes"},
       {"{" TENSOR("a", "F4", "[4]", 0, 2) "}", 2, NULL},

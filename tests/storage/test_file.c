@@ -71,6 +71,31 @@ static void a_full_disk_fails_and_keeps_the_old_file(void **state) {
   remove_folder(folder);
 }
 
+/* Whoever does not look at the result of a write must not get a file with a hole in it. */
+static void a_write_that_failed_is_never_committed(void **state) {
+  (void)state;
+  char *folder = make_folder();
+  const char *path = in_folder(folder, "a");
+  assert_ok(ath_file_write(path, "old", 3));
+  static char big[1 << 20];
+  struct rlimit before, small = {4096, 4096};
+  getrlimit(RLIMIT_FSIZE, &before);
+  small.rlim_max = before.rlim_max;
+  signal(SIGXFSZ, SIG_IGN);
+  ath_file_writer *writer = NULL;
+  assert_ok(ath_file_writer_open(path, &writer));
+  setrlimit(RLIMIT_FSIZE, &small);
+  ath_status status = ath_file_writer_write(writer, big, sizeof big);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_int_equal(status, ATH_IO);
+  assert_ok(ath_file_writer_write(writer, "tail", 4));
+  assert_fails(ath_file_writer_commit(writer), ATH_IO, path);
+  uint64_t size;
+  assert_ok(ath_file_size(path, &size));
+  assert_int_equal(size, 3);
+  remove_folder(folder);
+}
+
 static void failures_name_the_path(void **state) {
   (void)state;
   ath_buffer read = ath_buffer_make(10);
@@ -141,6 +166,7 @@ int main(void) {
     cmocka_unit_test(a_written_file_reads_back_and_leaves_no_temporary),
     cmocka_unit_test(an_abandoned_write_keeps_the_old_file),
     cmocka_unit_test(a_full_disk_fails_and_keeps_the_old_file),
+    cmocka_unit_test(a_write_that_failed_is_never_committed),
     cmocka_unit_test(failures_name_the_path),
     cmocka_unit_test(folders_are_made_listed_in_order_and_removed_with_all_in_them),
     cmocka_unit_test(an_empty_file_maps_to_nothing),
