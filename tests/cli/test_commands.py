@@ -1,0 +1,371 @@
+"""The program as a person or a script meets it: help, errors and their exit codes, what goes to
+standard output and what to standard error, signals."""
+import json
+import os
+import pty
+import random
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+ATHANOR = os.environ.get("ATHANOR", "build/athanor")
+DEADLINE = 60  # seconds that a command may take here
+
+# What each command promises, from the README and the names of Hugging Face's TrainingArguments.
+TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir config-name
+    model-name-or-path hidden-size num-hidden-layers num-attention-heads intermediate-size
+    hidden-act max-position-embeddings pad-vocab-to-multiple-of hidden-dropout-prob
+    attention-probs-dropout-prob per-device-train-batch-size per-device-eval-batch-size
+    gradient-accumulation-steps num-train-epochs max-steps max-train-minutes learning-rate
+    lr-scheduler-type warmup-steps warmup-ratio weight-decay adam-beta1 adam-beta2 adam-epsilon
+    max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
+    max-eval-samples resume-from-checkpoint overwrite-output-dir device threads"""
+OPTIONS = {
+    "tokenizer train": "input output model vocab-size seed-size threads",
+    "tokenizer encode": "tokenizer json special-tokens",
+    "tokenizer decode": "tokenizer skip-special-tokens",
+    "tokenizer info": "tokenizer json",
+    "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
+        keep-blank-lines seed threads overwrite json""",
+    "data inspect": "tokenizer limit json",
+    "data verify": "",
+    "train": TRAIN_OPTIONS,
+    "eval": "model data batch-size mlm-probability seed max-samples device json",
+    "fill-mask": "model top-k device json",
+}
+
+
+def arguments_of(command):
+    return [ATHANOR, *map(str, command)]
+
+
+def run(*command, data=b"", **more):
+    """Exit code, standard output and standard error."""
+    done = subprocess.run(arguments_of(command), input=data, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=DEADLINE, **more)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def succeed(*command, **more):
+    code, output, messages = run(*command, **more)
+    assert code == 0, messages
+    return output
+
+
+def fail(code, part, *command, **more):
+    """The command ends with this code, and says why in one last line that holds this part."""
+    got, output, messages = run(*command, **more)
+    assert got == code, (got, messages)
+    last = messages.splitlines()[-1]
+    assert last.startswith("athanor: ") and part in last, messages
+    return output
+
+
+class Run:
+    """A small tokenizer, its shards, and settings under which training takes a moment."""
+
+    def __init__(self, folder):
+        self.folder, self.text = folder, folder / "text.txt"
+        self.tokenizer, self.train = folder / "tokenizer", folder / "data" / "train"
+        self.validation, self.model = folder / "data" / "validation", folder / "model"
+        words = "the red green fox dog house runs sleeps under over a tree and then".split()
+        draw = random.Random(1)
+        self.text.write_text("".join(
+            " ".join(draw.choices(words, k=9)) + ".\n" for _ in range(400)))
+        succeed("tokenizer", "train", "--vocab-size", 60, "--input", self.text,
+                "--output", self.tokenizer)
+        self.prepared = run(*self.prepare(folder / "data"), "--json")
+        self.trained = run(*self.training(self.model), "--max-steps", 3, "--json")
+
+    def prepare(self, output, *more):
+        return ("data", "prepare", "--tokenizer", self.tokenizer, "--input", self.text,
+                "--max-length", 16, "--output", output, *more)
+
+    def training(self, output, *more):
+        return ("train", "--tokenizer", self.tokenizer, "--train-dataset", self.train,
+                "--output-dir", output, "--hidden-size", 8, "--num-hidden-layers", 1,
+                "--num-attention-heads", 2, "--intermediate-size", 16, "--threads", 1,
+                "--logging-steps", 1, *more)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return Run(tmp_path_factory.mktemp("commands"))
+
+
+# --- help ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_names_every_option(command):
+    text = succeed(*command.split(), "--help")
+    table = text.partition("\nOptions:\n")[2].partition("\n\n")[0]
+    named = [line.split()[0][2:] for line in table.splitlines() if line.startswith("  --")]
+    assert sorted(named) == sorted(OPTIONS[command].split())
+    assert f"athanor {command}" in text and "Example" in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_every_command_is_in_the_help_of_the_program(command):
+    assert f"  {command} " in succeed("--help")
+
+
+def test_exit_codes_are_in_the_help():
+    text = succeed("--help")
+    for code in range(14):
+        assert any(line.split()[:1] == [str(code)] for line in text.splitlines()), code
+
+
+def test_a_group_alone_lists_its_commands():
+    text = succeed("tokenizer")
+    assert all(f"tokenizer {name} " in text for name in ("train", "encode", "decode", "info"))
+    assert "data prepare" not in text
+
+
+def test_version_is_one_line():
+    assert succeed("--version").startswith("athanor ")
+
+
+# --- exit codes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command, near", [
+    ("tokeniser encode", "tokenizer encode"),
+    ("tokenizer encoed", "tokenizer encode"),
+    ("trian", "train"),
+    ("fillmask", "fill-mask"),
+    ("eval --modle x", "--model"),
+    ("train --learning-rte 1", "--learning-rate"),
+    ("data prepare --maxlength 8", "--max-length"),
+])
+def test_2_a_wrong_name_is_answered_with_the_nearest(command, near):
+    fail(2, near, *command.split())
+
+
+@pytest.mark.parametrize("command, part", [
+    ("", "no command given"),
+    ("eval --model x", "--data"),
+    ("eval --model", "--model wants a value"),
+    ("eval --model x --data y --batch-size 0", "between 1 and 65536"),
+    ("eval --model x --data y --batch-size 1.5", "whole number"),
+    ("eval --model x --data y --json=yes", "takes no value"),
+    ("eval --model x --data y z", 'no argument "z"'),
+    ("data verify", "one folder"),
+    ("tokenizer train --input a --output b --vocab-size 99999999", "between 6 and 16777216"),
+])
+def test_2_a_value_that_cannot_be_is_refused(command, part):
+    fail(2, part, *command.split())
+
+
+def test_3_text_that_is_not_utf8(made):
+    fail(3, "line 2", "tokenizer", "encode", "--tokenizer", made.tokenizer, data=b"a\nb\xff\n")
+
+
+def test_3_an_unknown_key_in_the_configuration_names_the_nearest(tmp_path):
+    (tmp_path / "c.yaml").write_text("max_steps: 1\nlearnin_rate: 1\n")
+    fail(3, "c.yaml:2: unknown key 'learnin_rate'; did you mean 'learning_rate'?",
+         "train", "--config", tmp_path / "c.yaml")
+
+
+def test_3_text_too_short_for_a_record(made, tmp_path):
+    (tmp_path / "short.txt").write_text("fox\n")
+    fail(3, "max_length", "data", "prepare", "--tokenizer", made.tokenizer, "--output",
+         tmp_path / "data", tmp_path / "short.txt")
+
+
+def test_4_a_damaged_shard(made, tmp_path):
+    shutil.copytree(made.train, tmp_path / "train")
+    shard = next((tmp_path / "train").glob("*.tfrecord"))
+    damaged = bytearray(shard.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    shard.write_bytes(damaged)
+    fail(4, shard.name, "data", "verify", tmp_path / "train")
+
+
+def test_5_a_tokenizer_and_shards_that_do_not_belong_together(made, tmp_path):
+    succeed("tokenizer", "train", "--vocab-size", 50, "--input", made.text, "--output", tmp_path)
+    fail(5, "prepare the data again", "data", "inspect", "--tokenizer", tmp_path, made.train)
+
+
+@pytest.mark.parametrize("command", [
+    "tokenizer encode --tokenizer NONE a", "tokenizer train --input NONE --output x",
+    "data inspect NONE", "eval --model NONE --data NONE", "fill-mask --model NONE a",
+    "train --config NONE"])
+def test_6_a_missing_file_is_named(command, tmp_path):
+    none = str(tmp_path / "none")
+    fail(6, none, *command.replace("NONE", none).split(), cwd=tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all")
+def test_7_no_permission(made, tmp_path):
+    tmp_path.chmod(0o500)
+    fail(7, str(tmp_path), *made.prepare(tmp_path / "data"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("lines", [1, 20000])
+def test_8_output_to_a_full_disk(made, lines):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            arguments_of(["tokenizer", "encode", "--tokenizer", made.tokenizer]),
+            input=b"the fox\n" * lines, stdout=full, stderr=subprocess.PIPE, timeout=DEADLINE)
+    assert done.returncode == 8 and b"standard output" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_8_even_the_help_notices_a_full_disk():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(arguments_of(["train", "--help"]), stdout=full,
+                              stderr=subprocess.PIPE, timeout=DEADLINE)
+    assert done.returncode in (8, 9) and b"standard output" in done.stderr
+
+
+def test_9_a_file_that_cannot_grow(made, tmp_path):
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+    fail(9, "tokenizer.json", "tokenizer", "train", "--vocab-size", 60, "--input", made.text,
+         "--output", tmp_path, preexec_fn=limit, restore_signals=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_11_a_kind_of_tokenizer_that_is_not_supported(tmp_path):
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "Elephant"}}')
+    fail(11, "Elephant", "tokenizer", "info", "--tokenizer", tmp_path)
+
+
+def test_12_training_that_diverges(made, tmp_path):
+    fail(12, "step", *made.training(tmp_path / "run", "--learning-rate", 1e30, "--max-steps", 50,
+                                    "--max-grad-norm", 0))
+
+
+# --- standard output and standard error ------------------------------------------------------
+
+
+def objects(output):
+    """The JSON value of each line; nothing else may be there."""
+    assert output.endswith("\n")
+    return [json.loads(line) for line in output[:-1].split("\n")]
+
+
+def test_json_of_prepare_and_train_is_one_line(made):
+    for code, output, messages in (made.prepared, made.trained):
+        assert code == 0, messages
+        assert len(objects(output)) == 1
+    counts, = objects(made.prepared[1])
+    assert counts["lines"] == 400 and counts["bytes"] == made.text.stat().st_size
+    assert counts["train_records"] > 0 and counts["validation_records"] > 0
+    assert objects(made.trained[1])[0]["steps"] == 3
+
+
+def test_json_of_the_other_commands(made):
+    encode = ("tokenizer", "encode", "--tokenizer", made.tokenizer, "--json")
+    for encoding in objects(succeed(*encode, data=b"the fox\n\na \"dog\"\n")):
+        assert set(encoding) == {"ids", "tokens", "offsets"}
+        assert len(encoding["ids"]) == len(encoding["tokens"]) == len(encoding["offsets"])
+    assert len(objects(succeed(*encode, "a", "b"))) == 2
+    info, = objects(succeed("tokenizer", "info", "--tokenizer", made.tokenizer, "--json"))
+    assert info["special"] == {"cls": 0, "sep": 1, "unk": 2, "pad": 3, "mask": 4}
+    first, *records = objects(succeed("data", "inspect", "--json", "--limit", 2, "--tokenizer",
+                                      made.tokenizer, made.train))
+    assert first["max_length"] == 16 and [r["record"] for r in records] == [0, 1]
+    result, = objects(succeed("eval", "--model", made.model, "--data", made.validation, "--json"))
+    assert set(result) == {"loss", "perplexity", "accuracy", "scored"}
+    one, two = objects(succeed("fill-mask", "--model", made.model, "--json", "the [MASK] fox",
+                               "[MASK] and [MASK]"))
+    assert len(one) == 5 and [len(m) for m in two] == [5, 5]
+    assert set(one[0]) == {"score", "token", "token_str", "sequence"}
+
+
+def test_progress_is_plain_lines_when_it_is_no_terminal(made):
+    for code, _, messages in (made.prepared, made.trained):
+        assert code == 0
+        assert messages.endswith("\n") and "took" in messages
+        assert "\r" not in messages and "\033" not in messages and "█" not in messages
+
+
+def on_terminal(*command, term="xterm"):
+    """Exit code, and what a terminal on standard error is sent."""
+    ours, theirs = pty.openpty()
+    environment = dict(os.environ, TERM=term)
+    child = subprocess.Popen(arguments_of(command), stdout=subprocess.DEVNULL, stderr=theirs,
+                             env=environment)
+    os.close(theirs)
+    seen = b""
+    try:
+        while select.select([ours], [], [], DEADLINE)[0]:
+            try:
+                part = os.read(ours, 1 << 16)
+            except OSError:  # Linux's way to say that the other side is closed
+                break
+            if not part:
+                break
+            seen += part
+        return child.wait(DEADLINE), seen.decode()
+    finally:
+        child.kill()
+        os.close(ours)
+
+
+def test_progress_is_a_bar_on_a_terminal(made, tmp_path):
+    code, seen = on_terminal(*made.prepare(tmp_path / "data"))
+    assert code == 0 and "\r\033[K" in seen and "█" in seen
+    assert seen.endswith("\r\n") and "took" in seen.splitlines()[-1]
+
+
+def test_a_dumb_terminal_gets_plain_lines(made, tmp_path):
+    code, seen = on_terminal(*made.prepare(tmp_path / "data"), term="dumb")
+    assert code == 0 and "took" in seen and "\033" not in seen and "█" not in seen
+
+
+# --- signals ---------------------------------------------------------------------------------
+
+
+def interrupt(command, number, ready):
+    """Sends the signal as soon as `ready()`; gives the exit code and the messages."""
+    child = subprocess.Popen(arguments_of(command), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + DEADLINE
+        while not ready():
+            assert child.poll() is None, child.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        child.send_signal(number)
+        _, messages = child.communicate(timeout=DEADLINE)
+        return child.returncode, messages.decode()
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_13_training_stopped_by_a_signal_saves_a_checkpoint(made, tmp_path, number):
+    log = tmp_path / "log.jsonl"
+    steps = ("--max-steps", 10**7, "--save-steps", 0)
+    code, messages = interrupt(made.training(tmp_path, *steps), number,
+                               lambda: log.exists() and log.stat().st_size > 0)
+    assert code == 13 and "checkpoint-" in messages.splitlines()[-1]
+    checkpoint, = tmp_path.glob("checkpoint-*")
+    assert (checkpoint / "model.safetensors").stat().st_size > 0
+    assert (checkpoint / "config.json").exists() and (checkpoint / "tokenizer.json").exists()
+
+
+def test_13_preparing_stopped_by_a_signal_goes_on(made, tmp_path):
+    text, data = tmp_path / "long.txt", tmp_path / "data"
+    text.write_bytes(made.text.read_bytes() * 3000)  # some fifty MB
+    command = ("data", "prepare", "--tokenizer", made.tokenizer, "--output", data, "--threads", 1,
+               "--max-length", 64, "--json", text)
+    code, messages = interrupt(command, signal.SIGTERM,
+                               lambda: any(data.glob("train/dataset-0-*.tfrecord")))
+    assert code == 13 and "complete shard" in messages.splitlines()[-1]
+    counts, = objects(succeed(*command))
+    assert 0 < counts["shards_kept"] < counts["train_shards"] + counts["validation_shards"]
+    assert counts["lines"] == 400 * 3000
+    succeed("data", "verify", data / "train")
