@@ -61,29 +61,29 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   const ath_option table[] = {
     {.name = "tokenizer", .kind = ATH_OPTION_STRING, .target = &tokenizer_path,
      .placeholder = "DIR", .required = true,
-     .help = "folder with tokenizer.json, or that file"},
+     .help = "Folder with tokenizer.json, or that file"},
     {.name = "input", .kind = ATH_OPTION_LIST, .target = &inputs, .placeholder = "FILE",
-     .help = "text files in UTF-8; every line is a document"},
+     .help = "Text in UTF-8; every line is a document"},
     {.name = "output", .kind = ATH_OPTION_STRING, .target = &options.output,
-     .placeholder = "DIR", .required = true, .help = "folder that gets train/ and validation/"},
+     .placeholder = "DIR", .required = true, .help = "Folder that gets train/ and validation/"},
     {.name = "max-length", .kind = ATH_OPTION_INTEGER, .target = &max_length,
      .placeholder = "N", .minimum = ATH_LENGTH_MIN, .maximum = ATH_LENGTH_MAX,
-     .help = "tokens in a record; best a multiple of 32"},
+     .help = "Tokens in a record; best a multiple of 32"},
     {.name = "validation-split-percentage", .kind = ATH_OPTION_NUMBER,
      .target = &options.validation_split_percentage, .placeholder = "P", .minimum = 0,
-     .maximum = 100, .help = "share of the lines held out for validation"},
+     .maximum = 100, .help = "Share of the lines held out for validation"},
     {.name = "shard-size", .kind = ATH_OPTION_STRING, .target = &shard_size,
-     .placeholder = "SIZE", .help = "size of a file, in records (5000) or bytes (64MB)"},
+     .placeholder = "SIZE", .help = "Size of a file, in records (5000) or bytes (64MB)"},
     {.name = "keep-blank-lines", .kind = ATH_OPTION_FLAG, .target = &options.keep_blank_lines,
-     .help = "blank lines become [CLS][SEP] instead of being left out"},
+     .help = "Blank lines become [CLS][SEP] instead of being left out"},
     {.name = "seed", .kind = ATH_OPTION_INTEGER, .target = &seed, .placeholder = "N",
-     .help = "seed of the choice of validation lines"},
+     .help = "Seed of the choice of validation lines"},
     {.name = "threads", .kind = ATH_OPTION_INTEGER, .target = &threads, .placeholder = "N",
      .minimum = 0, .maximum = 1024,
-     .help = "threads that encode, 0 for all; the result is the same"},
+     .help = "Threads that encode, 0 for all; the result is the same"},
     {.name = "overwrite", .kind = ATH_OPTION_FLAG, .target = &options.overwrite,
-     .help = "start over if the folder holds a dataset"},
-    {.name = "json", .kind = ATH_OPTION_FLAG, .target = &json, .help = "print the counts as JSON"},
+     .help = "Start over if the folder holds a dataset"},
+    {.name = "json", .kind = ATH_OPTION_FLAG, .target = &json, .help = "Print the counts as JSON"},
     {0}};
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
@@ -217,11 +217,11 @@ static ath_status run_inspect(const ath_command *self, int argc, char **argv) {
   bool json = false;
   const ath_option table[] = {
     {.name = "tokenizer", .kind = ATH_OPTION_STRING, .target = &tokenizer_path,
-     .placeholder = "DIR", .help = "shows the records as text, by this tokenizer"},
+     .placeholder = "DIR", .help = "Shows the records as text, by this tokenizer"},
     {.name = "limit", .kind = ATH_OPTION_INTEGER, .target = &limit, .placeholder = "N",
-     .minimum = 0, .maximum = 1e15, .help = "records to show"},
+     .minimum = 0, .maximum = 1e15, .help = "Records to show"},
     {.name = "json", .kind = ATH_OPTION_FLAG, .target = &json,
-     .help = "print one JSON object for the dataset and one for each record"},
+     .help = "Print one JSON object for the dataset and one for each record"},
     {0}};
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));

@@ -56,6 +56,8 @@ const ath_command ath_command_eval = {
   .details =
       "Every record is scored exactly once, with masks that depend on the seed and the record\n"
       "alone, so that two evaluations of one model agree to the last bit. The perplexity is that\n"
-      "of masked positions: compare it only between models with the same tokenizer.",
+      "of masked positions: compare it only between models with the same tokenizer.\n\n"
+      "Example:\n"
+      "  athanor eval --model runs/demo --data runs/demo/data/validation",
   .run = run,
 };

@@ -111,6 +111,7 @@ const ath_command ath_command_fill_mask = {
       "Texts are arguments, or lines of standard input when there are none. With --json each text\n"
       "gives one line, a list of {\"score\", \"token\", \"token_str\", \"sequence\"} as the\n"
       "pipeline of transformers does; a text with several masks gives a list of such lists.\n\n"
+      "Example:\n"
       "  athanor fill-mask --model runs/demo \"The capital of France is [MASK].\"",
   .run = run,
 };

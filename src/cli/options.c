@@ -51,8 +51,9 @@ static void print_default(const ath_option *option) {
 }
 
 static void print_help(const ath_command *command, const ath_option *options) {
-  printf("athanor %s: %s\n\nUsage: athanor %s [options]%s%s\n", command->name, command->summary,
-         command->name, command->operands != NULL ? " " : "",
+  printf("athanor %s: %s\n\nUsage: athanor %s%s%s%s\n", command->name, command->summary,
+         command->name, options[0].name != NULL ? " [options]" : "",
+         command->operands != NULL ? " " : "",
          command->operands != NULL ? command->operands : "");
   if (options[0].name != NULL) printf("\nOptions:\n");
   for (const ath_option *o = options; o->name != NULL; o++) {

@@ -113,11 +113,12 @@ const ath_command ath_command_train = {
   .summary = "train a masked language model on prepared shards",
   .details =
       "Settings are named as in Hugging Face's run_mlm.py and TrainingArguments. They come from\n"
-      "--config, a YAML file, and from flags, which override it:\n\n"
-      "  athanor train --config demo.yaml --learning-rate 1e-3\n\n"
+      "--config, a YAML file, and from flags, which override it.\n\n"
       "The folder output-dir gets checkpoints, TensorBoard events (runs/), log.jsonl, and in the\n"
       "end the model as transformers reads it. Started again, an interrupted run goes on from its\n"
       "newest whole checkpoint and ends with the same bits. The first Ctrl-C finishes the step,\n"
-      "saves and exits with code 13; a second ends at once.",
+      "saves and exits with code 13; a second ends at once.\n\n"
+      "Example:\n"
+      "  athanor train --config demo.yaml --learning-rate 1e-3",
   .run = run,
 };
