@@ -32,12 +32,15 @@ typedef struct ath_type {
   int64_t dims[ATH_MAX_RANK]; /* unused ones are 0 */
 } ath_type;
 
-/* ath_type_make(ATH_F32, 2, rows, columns); the dimensions are int. */
+/* ath_type_make(ATH_F32, 2, rows, columns); exactly `rank` dimensions follow, each an int (a
+ * larger one is set in `dims` by hand). The functions here are pure, and safe from any thread. */
 ath_type ath_type_make(ath_dtype dtype, int rank, ...);
 bool ath_type_equal(const ath_type *a, const ath_type *b);
-int64_t ath_type_count(const ath_type *type); /* elements */
+/* Elements, and bytes without padding: 1 and one element's for a scalar. The product must fit:
+ * graphs and weight files check dimensions when they take them in. */
+int64_t ath_type_count(const ath_type *type);
 size_t ath_type_bytes(const ath_type *type);
-/* Writes "f32[32, 128, 256]" into `out` and returns it. */
+/* Writes "f32[32, 128, 256]" into `out` and returns it; what would pass 95 characters is cut. */
 const char *ath_type_text(const ath_type *type, char out[96]);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 /* autodiff.c: reverse accumulation: nodes that compute gradients are added to the graph. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/graph_internal.h"
 
@@ -48,15 +47,8 @@ static void accumulate(tape *self, ath_value value, ath_value gradient) {
   *sum = *sum == ATH_NO_VALUE ? gradient : ath_graph_sum(self->graph, *sum, gradient);
 }
 
-/* New nodes are named in the scope of the node whose gradient they compute. */
-static void enter_scope(ath_graph *graph, const ath_node *node) {
-  const char *slash = strrchr(node->name, '/');
-  graph->scope = NULL;
-  if (slash == NULL) return;
-  char *scope = ath_graph_alloc(graph, (size_t)(slash - node->name) + 1);
-  if (scope != NULL) graph->scope = memcpy(scope, node->name, (size_t)(slash - node->name));
-}
-
+/* New nodes are named in the scope of the node whose gradient they compute, so that a profile or a
+ * failure of the backward pass says which layer it is about. */
 static void differentiate_wanted(tape *self, const ath_node *node, const ath_value *outputs,
                                  const bool *wanted, ath_value *inputs) {
   if (node->op->grad == NULL) {
@@ -64,7 +56,7 @@ static void differentiate_wanted(tape *self, const ath_node *node, const ath_val
                    node->name, node->op->name);
     return;
   }
-  enter_scope(self->graph, node);
+  ath_graph_enter_scope_of(self->graph, node);
   node->op->grad(self->graph, node, outputs, wanted, inputs);
   for (int k = 0; k < node->input_count && self->graph->failure == ATH_OK; k++)
     if (wanted[k] && inputs[k] != ATH_NO_VALUE) accumulate(self, node->inputs[k], inputs[k]);

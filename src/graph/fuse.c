@@ -48,10 +48,7 @@ static size_t fuse_at(ath_graph *self, size_t index) {
   ath_node *node = self->nodes[index];
   if (node->op->fuse == NULL || !other_outputs_unused(self, node)) return 1;
   size_t first = self->node_count;
-  const char *slash = strrchr(node->name, '/');
-  self->scope = NULL;
-  if (slash != NULL)
-    self->scope = ath_arena_string_n(self->arena, node->name, (size_t)(slash - node->name));
+  ath_graph_enter_scope_of(self, node);
   ath_value replacement = node->op->fuse(self, node);
   size_t added = self->node_count - first;
   ath_node **held = ath_graph_alloc(self, added * sizeof *held);

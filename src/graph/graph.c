@@ -185,11 +185,12 @@ void ath_graph_output(ath_graph *self, const char *name, ath_value value) {
   }
   int times = ath_graph_claim(self, 'o', name);
   if (times > 1) ath_graph_fail(self, ATH_INVALID, "output %s: made twice", name);
-  char *copy = times == 1 ? ath_graph_alloc(self, strlen(name) + 1) : NULL;
+  size_t size = strlen(name) + 1;
+  char *copy = times == 1 ? ath_graph_alloc(self, size) : NULL;
   if (copy == NULL || !ath_graph_grow(self, (void **)&self->outputs, &self->output_capacity,
                                       self->output_count, sizeof *self->outputs))
     return;
-  strcpy(copy, name);
+  memcpy(copy, name, size);
   self->outputs[self->output_count++] = (output_record){.name = copy, .value = value};
   self->values[value].uses++;
 }

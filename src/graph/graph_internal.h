@@ -45,5 +45,7 @@ int ath_graph_claim(ath_graph *self, char kind, const char *name);
 ath_value ath_graph_new_value(ath_graph *self, ath_value_kind kind, const char *name,
                               ath_type type);
 bool ath_graph_has(const ath_graph *self, ath_value value);
+/* Sets the scope to that in which `node` was added; the caller puts the user's back. */
+void ath_graph_enter_scope_of(ath_graph *self, const ath_node *node);
 
 #endif

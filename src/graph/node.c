@@ -4,11 +4,21 @@
 
 #include "graph/graph_internal.h"
 
-void ath_graph_set_scope(ath_graph *self, const char *scope) {
+static void set_scope(ath_graph *self, const char *scope, size_t length) {
   self->scope = NULL;
-  if (scope == NULL || self->failure != ATH_OK) return;
-  char *copy = ath_graph_alloc(self, strlen(scope) + 1);
-  if (copy != NULL) self->scope = strcpy(copy, scope);
+  char *copy = ath_graph_alloc(self, length + 1); /* zeroed: the NUL is there */
+  if (copy != NULL) self->scope = memcpy(copy, scope, length);
+}
+
+void ath_graph_set_scope(ath_graph *self, const char *scope) {
+  if (scope == NULL) self->scope = NULL;
+  else if (self->failure == ATH_OK) set_scope(self, scope, strlen(scope));
+}
+
+void ath_graph_enter_scope_of(ath_graph *self, const ath_node *node) {
+  const char *slash = strrchr(node->name, '/');
+  if (slash == NULL) self->scope = NULL;
+  else set_scope(self, node->name, (size_t)(slash - node->name));
 }
 
 /* "<scope>/<op>", with "_2", "_3", … where that is taken. */

@@ -40,13 +40,17 @@ struct ath_op {
                       ath_type *outputs, int output_count);
 
   /* Gradient rule: given the gradients of the outputs (ATH_NO_VALUE where there is none), adds
-   * nodes that compute those of the inputs and stores them (ATH_NO_VALUE where the input has
-   * none, e.g. ids). `wanted[i]` is false when nobody needs input i's. NULL: no gradient. */
+   * nodes that compute those of the inputs and stores them (ATH_NO_VALUE, as they come, where the
+   * input has none, e.g. ids). Called only when at least one output has a gradient and one input's
+   * is wanted; `wanted[i]` is false when nobody needs input i's. A gradient has its input's type.
+   * NULL: no gradient. */
   void (*grad)(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                const bool *wanted, ath_value *input_gradients);
 
-  /* The CPU engine's entry. cpu_scratch (may be NULL) says how many bytes of scratch memory a run
-   * needs; cpu_prepare (may be NULL) is called once, and what it makes is freed by cpu_release. */
+  /* The CPU engine's entry. It allocates nothing, fails only over what its inputs hold, and
+   * leaves the node's name in the text to the engine. Before the first run, in this order:
+   * cpu_prepare (may be NULL) once, with types but no pointers yet, whose `prepared` is freed by
+   * cpu_release; then cpu_scratch (may be NULL): how many bytes of scratch memory a run needs. */
   ath_status (*cpu)(const ath_cpu_call *call);
   size_t (*cpu_scratch)(const ath_cpu_call *call);
   ath_status (*cpu_prepare)(ath_cpu_call *call);

@@ -1,4 +1,5 @@
-/* The CPU engine from outside: states, inputs, outputs, assignments, refusals, statistics. */
+/* test_engine.c: the CPU engine from outside: states, inputs, outputs, assignments, refusals,
+ * statistics. */
 #include "athanor/backend.h"
 #include "athanor/ops.h"
 #include "base/buffer.h"

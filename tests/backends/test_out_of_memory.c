@@ -1,5 +1,6 @@
-/* Building, differentiating, fusing and planning with the n-th allocation failing: each time
- * ATH_NO_MEMORY comes out, and nothing is left behind (the sanitizer build sees leaks). */
+/* test_out_of_memory.c: building, differentiating, fusing and planning with the n-th allocation
+ * failing: each time ATH_NO_MEMORY comes out, and nothing is left behind (the sanitizer build
+ * sees leaks). */
 #include "failing_memory.h"
 
 #include "athanor/backend.h"

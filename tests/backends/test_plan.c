@@ -1,5 +1,5 @@
-/* The memory plan: storages never overlap in time and place, and random training steps give the
- * same bits under it as in memory of their own and in the plain interpreter. */
+/* test_plan.c: the memory plan: storages never overlap in time and place, and random training
+ * steps give the same bits under it as in memory of their own and in the plain interpreter. */
 #include "athanor/backend.h"
 #include "backends/cpu/execute.h"
 #include "backends/cpu/plan.h"

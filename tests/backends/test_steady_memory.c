@@ -1,4 +1,5 @@
-/* A run allocates nothing: this program's own malloc counts the calls of every library in it. */
+/* test_steady_memory.c: a run allocates nothing: this program's own malloc counts the calls of
+ * every library in it. */
 #include <stdatomic.h>
 
 #include "athanor/backend.h"

@@ -1,5 +1,5 @@
-/* Building, naming, failing, pruning and printing graphs, and the order of differentiation, with
- * two operations of the test's own: graph/ knows none. */
+/* test_builder.c: building, naming, failing, pruning and printing graphs, and the order of
+ * differentiation, with two operations of the test's own: graph/ knows none. */
 #include "graph/op.h"
 #include "testing.h"
 

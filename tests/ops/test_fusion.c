@@ -1,5 +1,5 @@
-/* The fused graph computes what the plain one does, values and gradients, and fusion keeps its
- * hands off values that others read. */
+/* test_fusion.c: the fused graph computes what the plain one does, values and gradients, and
+ * fusion keeps its hands off values that others read. */
 #include "interpreter.h"
 
 enum { BATCH = 2, LENGTH = 5, HIDDEN = 8, INNER = 12, HEADS = 2, VARIABLES = 12 };

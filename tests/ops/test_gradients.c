@@ -1,4 +1,4 @@
-/* Every operation's gradient against central differences of its own values. */
+/* test_gradients.c: every operation's gradient against central differences of its own values. */
 #include "interpreter.h"
 
 enum { MAX_INPUTS = 8, SAMPLES = 24 };

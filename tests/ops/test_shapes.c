@@ -1,4 +1,4 @@
-/* Shape errors: each names the node, the types and what would fit. */
+/* test_shapes.c: shape errors: each names the node, the types and what would fit. */
 #include "athanor/ops.h"
 #include "testing.h"
 

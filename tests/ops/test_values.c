@@ -1,5 +1,5 @@
-/* What every operation computes, against formulas written out here in double. Sizes are odd so
- * that vector tails are met. */
+/* test_values.c: what every operation computes, against formulas written out here in double.
+ * Sizes are odd so that vector tails are met. */
 #include <math.h>
 
 #include "base/random.h"
