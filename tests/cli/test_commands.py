@@ -283,6 +283,16 @@ def test_json_of_the_other_commands(made):
     assert set(one[0]) == {"score", "token", "token_str", "sequence"}
 
 
+def test_a_bare_word_mark_is_shown_and_its_string_kept(made):
+    """Case C7: `▁` alone decodes to nothing; a person sees a sign, a program the string."""
+    info, = objects(succeed("tokenizer", "info", "--tokenizer", made.tokenizer, "--json"))
+    fill = ("fill-mask", "--model", made.model, "--top-k", info["tokens"], "the [MASK] fox")
+    shown = [line for line in succeed(*fill).splitlines() if "␣" in line]
+    fillings, = objects(succeed(*fill, "--json"))
+    assert len(shown) == 1 and len(fillings) == info["tokens"]
+    assert sum(f["token_str"] == "" for f in fillings) == 1
+
+
 def test_progress_is_plain_lines_when_it_is_no_terminal(made):
     for code, _, messages in (made.prepared, made.trained):
         assert code == 0

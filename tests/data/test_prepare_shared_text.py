@@ -1,5 +1,6 @@
 """Irregular text in many scripts, prepared and compared with the reference tokenizer, file by
 file; files that are not UTF-8 are refused with the place where they stop being it."""
+import json
 import os
 import pathlib
 import re
@@ -10,7 +11,8 @@ import tensorflow as tf
 import tokenizers
 
 ATHANOR = os.environ["ATHANOR"]
-TEXTS = sorted((pathlib.Path(os.environ["ATHANOR_SHARED"]) / "data/irregular").glob("*.txt"))
+DATA = pathlib.Path(os.environ["ATHANOR_SHARED"]) / "data"
+TEXTS = sorted((DATA / "irregular").glob("*.txt"))
 LENGTH = 8
 
 
@@ -58,6 +60,16 @@ def read(split):
     for raw in tf.data.TFRecordDataset([str(p) for p in paths]).batch(4096):
         stream += tf.io.parse_example(raw, features)["input_ids"].numpy().ravel().tolist()
     return stream
+
+
+@pytest.mark.parametrize("name, rows", [("valid", 3760), ("test", 4358)])
+def test_wikitext_has_the_published_number_of_rows(name, rows, tokenizer, tmp_path):
+    """Case M4: blank rows are rows, though they are left out."""
+    done = subprocess.run(
+        [ATHANOR, "data", "prepare", "--tokenizer", tokenizer[0], "--json", "--output", tmp_path,
+         DATA / "text" / f"wikitext-2-raw.{name}.raw"], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["lines"] == rows
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
