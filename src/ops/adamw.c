@@ -46,6 +46,7 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* Output i is variable i, element by element. */
 static uint32_t in_place(const ath_node *node, int output) {
   (void)node;
   return 1u << output;

@@ -1,18 +1,7 @@
 /* add.c: a + b, b repeated over a's leading dimensions.
  *
  * da = dy; db = dy summed over the dimensions that b was repeated over. */
-#include <assert.h>
-
 #include "ops/common.h"
-
-static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
-                        ath_type *outputs, int output_count) {
-  (void)attributes;
-  assert(input_count == 2 && output_count == 1);
-  ATH_TRY(ath_want_suffix(&inputs[0], "a", &inputs[1], "b"));
-  outputs[0] = inputs[0];
-  return ATH_OK;
-}
 
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
@@ -31,8 +20,8 @@ static ath_status cpu(const ath_cpu_call *call) {
 }
 
 /* A smaller b is never chosen: the memory taken over has the output's size. */
-const ath_op ath_op_add = {
-  .name = "add", .infer = infer, .grad = grad, .cpu = cpu, .in_place = ath_any_in_place};
+const ath_op ath_op_add = {.name = "add", .infer = ath_infer_repeated, .grad = grad, .cpu = cpu,
+                           .in_place = ath_any_in_place};
 
 ath_value ath_add(ath_graph *g, ath_value a, ath_value b) {
   ath_value inputs[2] = {a, b}, y;

@@ -93,11 +93,13 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
                  const bool *wanted, ath_value *input_gradients) {
   ath_value inputs[6] = {node->inputs[0], node->inputs[1], node->outputs[0], node->outputs[1],
                          output_gradients[0], node->inputs[2]};
+  assert(output_gradients[0] != ATH_NO_VALUE); /* lse is never given out */
   if (wanted[0])
     ath_graph_add(g, &backward, node->attributes, sizeof(attributes), inputs, 6,
                   &input_gradients[0], 1);
 }
 
+/* Finding the kernels cannot fail here: opening the backend has found them. */
 static size_t cpu_scratch(const ath_cpu_call *call) {
   const ath_kernels *kernels;
   if (ath_kernels_get(&kernels) != ATH_OK) return 0;

@@ -32,7 +32,7 @@ static ath_status backward_infer(const void *given, const ath_type *inputs, int 
 }
 
 static size_t backward_scratch(const ath_cpu_call *call) {
-  return (size_t)ath_type_columns(&call->input_types[0]) * ATH_ROW_BLOCKS * sizeof(float);
+  return ath_row_sums_scratch(&call->input_types[0], 1);
 }
 
 static ath_status backward_cpu(const ath_cpu_call *call) {
@@ -85,6 +85,7 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* Over x: should the backward operation still read x, the plan sees its later read. */
 static uint32_t in_place(const ath_node *node, int output) {
   (void)node, (void)output;
   return 1u << 0;

@@ -22,6 +22,7 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
   return ATH_OK;
 }
 
+/* A NaN goes into both results; an infinite norm gives scale 0, and the norm tells why. */
 static ath_status cpu(const ath_cpu_call *call) {
   const attributes *its = call->node->attributes;
   double squares = *(const float *)call->inputs[0], divisor = *(const float *)call->inputs[1];

@@ -67,6 +67,15 @@ ath_status ath_want_suffix(const ath_type *a, const char *a_name, const ath_type
                   ath_type_text(b, texts[0]), a_name, ath_type_text(a, texts[1]));
 }
 
+ath_status ath_infer_repeated(const void *attributes, const ath_type *inputs, int input_count,
+                              ath_type *outputs, int output_count) {
+  (void)attributes;
+  assert(input_count == 2 && output_count == 1);
+  ATH_TRY(ath_want_suffix(&inputs[0], "a", &inputs[1], "b"));
+  outputs[0] = inputs[0];
+  return ATH_OK;
+}
+
 int64_t ath_type_columns(const ath_type *type) {
   assert(type->rank > 0);
   return type->dims[type->rank - 1];
@@ -120,7 +129,13 @@ const ath_node *ath_single_use(const ath_graph *g, ath_value value, const ath_op
   return node->op == op && ath_graph_uses(g, value) == 1 ? node : NULL;
 }
 
+size_t ath_row_sums_scratch(const ath_type *x, int sums) {
+  assert(sums > 0);
+  return (size_t)ath_type_columns(x) * ATH_ROW_BLOCKS * (size_t)sums * sizeof(float);
+}
+
 uint32_t ath_any_in_place(const ath_node *node, int output) {
+  assert(output == 0 && node->input_count < 32);
   (void)output;
   return (1u << node->input_count) - 1;
 }

@@ -22,6 +22,10 @@ ath_status ath_want_same(const ath_type *a, const char *a_name, const ath_type *
 ath_status ath_want_suffix(const ath_type *a, const char *a_name, const ath_type *b,
                            const char *b_name) ATH_MUST_CHECK;
 
+/* The shape rule of a and b, b repeated over a's leading dimensions: the result is as a. */
+ath_status ath_infer_repeated(const void *attributes, const ath_type *inputs, int input_count,
+                              ath_type *outputs, int output_count) ATH_MUST_CHECK;
+
 /* The last dimension, and the product of the others. */
 int64_t ath_type_columns(const ath_type *type);
 int64_t ath_type_rows(const ath_type *type);
@@ -47,6 +51,11 @@ ath_value ath_fuse_bias_activation(ath_graph *g, const ath_node *node);
 ath_value ath_fuse_residual_norm(ath_graph *g, const ath_node *node);
 /* For a value used once: the node that makes it if that is an `op`; otherwise NULL. */
 const ath_node *ath_single_use(const ath_graph *g, ath_value value, const ath_op *op);
+
+/* Bytes of scratch for sums over the rows of x `sums` at a time: ATH_ROW_BLOCKS partial sums of
+ * each column, so that no sum depends on how many threads shared the rows. */
+size_t ath_row_sums_scratch(const ath_type *x, int sums);
+enum { ATH_NORM_ROW_SUMS = 3 }; /* of layer_norm_backward: dgamma, dbeta, dbias */
 
 /* Every input of an elementwise operation may be overwritten. */
 uint32_t ath_any_in_place(const ath_node *node, int output);

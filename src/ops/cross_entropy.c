@@ -83,7 +83,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
 static ath_status cpu(const ath_cpu_call *call) {
   const ath_type *logits = &call->input_types[0];
   const int32_t *labels = call->inputs[1];
-  float sums[3];
+  float sums[3]; /* the kernel's three sums lie together; the graph's values lie apart */
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));
   int64_t bad =

@@ -28,6 +28,7 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* x alone: the step is another input, and of another type. */
 static uint32_t in_place(const ath_node *node, int output) {
   (void)node, (void)output;
   return 1u << 0;
@@ -40,6 +41,7 @@ static ath_status describe(const void *attributes, ath_buffer *out) {
 const ath_op ath_op_dropout = {.name = "dropout", .infer = infer, .grad = grad, .cpu = cpu,
                                .in_place = in_place, .describe = describe};
 
+/* Rate 0 adds no node, so that evaluation graphs need no step; a NaN goes on to be refused. */
 ath_value ath_dropout(ath_graph *g, ath_value x, ath_dropout_place place) {
   if (place.rate == 0) return x;
   ath_value inputs[2] = {x, place.step}, y;

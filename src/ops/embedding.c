@@ -26,12 +26,22 @@ static ath_status backward_infer(const void *given, const ath_type *inputs, int 
   return ATH_OK;
 }
 
+static ath_status fail_id(const int32_t *ids, int64_t at, int64_t rows) {
+  return ath_fail(ATH_INVALID, "id %" PRId32 " at position %" PRId64
+                  " is not a row of the table, which has %" PRId64, ids[at], at, rows);
+}
+
+/* The ids are checked here too: where nobody wants the rows themselves, the forward operation is
+ * dropped, and with it its check. */
 static ath_status backward_cpu(const ath_cpu_call *call) {
   const attributes *its = call->node->attributes;
+  const int32_t *ids = call->inputs[0];
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));
-  kernels->scatter_add(call->outputs[0], its->rows, its->width, call->inputs[0],
-                       ath_type_count(&call->input_types[0]), call->inputs[1],
+  int64_t count = ath_type_count(&call->input_types[0]);
+  for (int64_t i = 0; i < count; i++)
+    if (ids[i] < 0 || ids[i] >= its->rows) return fail_id(ids, i, its->rows);
+  kernels->scatter_add(call->outputs[0], its->rows, its->width, ids, count, call->inputs[1],
                        its->padding_index);
   return ATH_OK;
 }
@@ -62,6 +72,7 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
   return ATH_OK;
 }
 
+/* The table itself is no input of the backward operation: its memory may change in the meantime. */
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
   ath_value inputs[2] = {node->inputs[1], output_gradients[0]};
@@ -77,9 +88,7 @@ static ath_status cpu(const ath_cpu_call *call) {
   ATH_TRY(ath_kernels_get(&kernels));
   int64_t bad = kernels->gather(call->inputs[0], its->rows, its->width, ids,
                                 ath_type_count(&call->input_types[1]), call->outputs[0]);
-  if (bad < 0) return ATH_OK;
-  return ath_fail(ATH_INVALID, "id %" PRId32 " at position %" PRId64
-                  " is not a row of the table, which has %" PRId64, ids[bad], bad, its->rows);
+  return bad < 0 ? ATH_OK : fail_id(ids, bad, its->rows);
 }
 
 static ath_status describe(const void *given, ath_buffer *out) {

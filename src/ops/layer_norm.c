@@ -7,8 +7,6 @@
 
 #include "ops/common.h"
 
-enum { BACKWARD_BUFFERS = 3 }; /* what the kernel asks for, in units of ATH_ROW_BLOCKS * width */
-
 /* --- backward: x, gamma, mean, rstd, dy → dx, dgamma, dbeta ------------------------- */
 
 static ath_status backward_infer(const void *attributes, const ath_type *inputs, int input_count,
@@ -22,8 +20,7 @@ static ath_status backward_infer(const void *attributes, const ath_type *inputs,
 }
 
 static size_t backward_scratch(const ath_cpu_call *call) {
-  return (size_t)ath_type_columns(&call->input_types[0]) * ATH_ROW_BLOCKS * BACKWARD_BUFFERS *
-         sizeof(float);
+  return ath_row_sums_scratch(&call->input_types[0], ATH_NORM_ROW_SUMS);
 }
 
 static ath_status backward_cpu(const ath_cpu_call *call) {
@@ -31,6 +28,7 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
   void *const *in = call->inputs, *const *out = call->outputs;
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));
+  /* The kernel of residual_norm.c with nothing but the norm in it: z is x. */
   kernels->layer_norm_backward(in[0], in[1], in[2], in[3], in[4], out[0], NULL, out[1], out[2],
                                NULL, ath_type_rows(x), ath_type_columns(x),
                                (ath_dropout_key2){.scale = 1}, call->scratch);
@@ -60,6 +58,8 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
   ath_value inputs[5] = {node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
                          output_gradients[0]};
   ath_value outputs[3];
+  /* mean and rstd are never given out, so that y alone can have brought us here. */
+  assert(output_gradients[0] != ATH_NO_VALUE);
   ath_graph_add(g, &backward, NULL, 0, inputs, 5, outputs, 3);
   for (int i = 0; i < 3; i++)
     if (wanted[i]) input_gradients[i] = outputs[i];

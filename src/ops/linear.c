@@ -26,6 +26,7 @@ static ath_status infer(const void *attributes, const ath_type *inputs, int inpu
                               : ATH_OK;
 }
 
+/* In the products leading dimensions count as rows, so that dw sums over batch and length alike. */
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
   ath_value x = node->inputs[0], w = node->inputs[1], dy = output_gradients[0];
@@ -34,6 +35,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
   if (wanted[2]) input_gradients[2] = ath_reduce_rows(g, dy);
 }
 
+/* w is read transposed where it lies: no copy of a weight is made at any time. */
 static ath_gemm_shape shape_of(const ath_type *inputs) {
   return (ath_gemm_shape){.m = ath_type_rows(&inputs[0]), .n = inputs[1].dims[0],
                           .k = inputs[1].dims[1], .transpose_b = 1,

@@ -33,6 +33,7 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
     return ath_fail(ATH_INVALID, "a%s %s has %lld inner elements, but b%s %s has %lld",
                     its->transpose_a ? "ᵀ" : "", ath_type_text(a, texts[0]), (long long)shape.k,
                     its->transpose_b ? "ᵀ" : "", ath_type_text(b, texts[1]), (long long)k);
+  /* Transposed, a's leading dimensions are summed over: what a weight's gradient wants. */
   if (its->transpose_a) {
     outputs[0] = (ath_type){.dtype = a->dtype, .rank = 2, .dims = {shape.m, shape.n}};
   } else {

@@ -1,22 +1,12 @@
 /* multiply.c: a * b, b repeated over a's leading dimensions.
  *
  * da = dy b; db = dy a, summed over the dimensions that b was repeated over. */
-#include <assert.h>
-
 #include "ops/common.h"
-
-static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
-                        ath_type *outputs, int output_count) {
-  (void)attributes;
-  assert(input_count == 2 && output_count == 1);
-  ATH_TRY(ath_want_suffix(&inputs[0], "a", &inputs[1], "b"));
-  outputs[0] = inputs[0];
-  return ATH_OK;
-}
 
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
   ath_value a = node->inputs[0], b = node->inputs[1], dy = output_gradients[0];
+  /* The operand that is repeated is always the second, and dy has a's shape. */
   if (wanted[0]) input_gradients[0] = ath_multiply(g, dy, b);
   if (wanted[1])
     input_gradients[1] = ath_reduce_to(g, ath_multiply(g, dy, a), ath_graph_type(g, b));
@@ -31,8 +21,8 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
-static const ath_op multiply = {
-  .name = "multiply", .infer = infer, .grad = grad, .cpu = cpu, .in_place = ath_any_in_place};
+static const ath_op multiply = {.name = "multiply", .infer = ath_infer_repeated, .grad = grad,
+                                .cpu = cpu, .in_place = ath_any_in_place};
 
 ath_value ath_multiply(ath_graph *g, ath_value a, ath_value b) {
   ath_value inputs[2] = {a, b}, y;

@@ -21,7 +21,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
 }
 
 static size_t cpu_scratch(const ath_cpu_call *call) {
-  return (size_t)ath_type_columns(&call->input_types[0]) * ATH_ROW_BLOCKS * sizeof(float);
+  return ath_row_sums_scratch(&call->input_types[0], 1);
 }
 
 static ath_status cpu(const ath_cpu_call *call) {

@@ -21,6 +21,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
     input_gradients[0] = ath_repeat(g, output_gradients[0], ath_graph_type(g, node->inputs[0]));
 }
 
+/* Rounded to f32 once, at the end. */
 static ath_status cpu(const ath_cpu_call *call) {
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));

@@ -12,8 +12,6 @@ typedef struct attributes {
   ath_dropout_place dropout;
 } attributes;
 
-enum { BACKWARD_BUFFERS = 3 }; /* as in layer_norm.c */
-
 /* --- backward: z, gamma, mean, rstd, dy, step → dz, dgamma, dbeta [, dx] [, dbias] ---
  *
  * dz is the residual's gradient. dx is dz through the dropout mask: without dropout it is dz. */
@@ -37,8 +35,7 @@ static ath_status backward_infer(const void *given, const ath_type *inputs, int 
 }
 
 static size_t backward_scratch(const ath_cpu_call *call) {
-  return (size_t)ath_type_columns(&call->input_types[0]) * ATH_ROW_BLOCKS * BACKWARD_BUFFERS *
-         sizeof(float);
+  return ath_row_sums_scratch(&call->input_types[0], ATH_NORM_ROW_SUMS);
 }
 
 static ath_status backward_cpu(const ath_cpu_call *call) {
@@ -83,6 +80,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
   ath_value inputs[6] = {node->outputs[1], node->inputs[3], node->outputs[2], node->outputs[3],
                          output_gradients[0], node->inputs[5]};
   ath_value outputs[ATH_MAX_OUTPUTS];
+  assert(output_gradients[0] != ATH_NO_VALUE); /* as in layer_norm.c */
   ath_graph_add(g, &backward, its, sizeof *its, inputs, 6, outputs, backward_outputs(its));
   if (wanted[0]) input_gradients[0] = outputs[dx_output(its)];
   if (wanted[1]) input_gradients[1] = outputs[dbias_output(its)];

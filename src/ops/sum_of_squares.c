@@ -21,6 +21,7 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
     if (wanted[i]) input_gradients[i] = ath_multiply(g, node->inputs[i], twice);
 }
 
+/* One node for all parameters, so that the norm is rounded once and not once for each of them. */
 static ath_status cpu(const ath_cpu_call *call) {
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));

@@ -294,6 +294,25 @@ static void a_node_that_fails_is_named(void **state) {
   end(&e);
 }
 
+/* Where the gradient is all that is wanted the gathered rows are never made, nor checked there. */
+static void a_bad_id_is_refused_by_the_gradient_alone(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_value table = ath_graph_variable(e.graph, "table", ath_type_make(ATH_F32, 2, 8, 4));
+  ath_value ids = ath_graph_input(e.graph, "ids", ath_type_make(ATH_I32, 1, 3)), gradient;
+  ath_value loss = ath_reduce_sum(e.graph, ath_embedding(e.graph, table, ids, -1));
+  assert_ok(ath_graph_gradients(e.graph, loss, &table, 1, &gradient));
+  ath_graph_output(e.graph, "gradient", gradient);
+  ath_program *program = compile(&e);
+  for (int bad = 0; bad < 2; bad++) {
+    int32_t values[3] = {7, 0, bad ? 8 : -1};
+    assert_ok(ath_program_set_input(program, "ids", values));
+    assert_fails(ath_program_run(program), ATH_INVALID, "at position 2 is not a row of the table");
+  }
+  ath_program_destroy(program);
+  end(&e);
+}
+
 static void bf16_is_refused_with_the_node(void **state) {
   (void)state;
   engine e = begin();
@@ -303,6 +322,11 @@ static void bf16_is_refused_with_the_node(void **state) {
   ath_program *program;
   assert_fails(ath_program_create(e.graph, e.state, &program), ATH_UNSUPPORTED,
                "layer.0/scale: input 0 is bf16[4], but the CPU engine computes in f32");
+  ath_graph_destroy(e.graph);
+  assert_ok(ath_graph_create(&e.graph));
+  ath_graph_output(e.graph, "y", ath_graph_constant(e.graph, ath_type_make(ATH_BF16, 1, 4), 1));
+  assert_fails(ath_program_create(e.graph, e.state, &program), ATH_UNSUPPORTED,
+               "a constant is bf16[4], but the CPU engine computes in f32");
   end(&e);
 }
 
@@ -373,6 +397,7 @@ int main(void) {
     cmocka_unit_test(accumulators_and_adamw_take_no_workspace),
     cmocka_unit_test(views_and_elementwise_chains_take_the_memory_of_one),
     cmocka_unit_test(a_node_that_fails_is_named),
+    cmocka_unit_test(a_bad_id_is_refused_by_the_gradient_alone),
     cmocka_unit_test(bf16_is_refused_with_the_node),
     cmocka_unit_test(a_graph_with_a_failure_makes_no_program),
     cmocka_unit_test(dropout_changes_with_the_step_and_comes_back),

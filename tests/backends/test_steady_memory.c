@@ -8,6 +8,12 @@
 
 static atomic_int calls;
 
+#if defined(__has_feature) /* clang says it another way than gcc */
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #ifndef __SANITIZE_ADDRESS__
 /* glibc's own names for its allocator, which stays in use. */
 extern void *__libc_malloc(size_t size);

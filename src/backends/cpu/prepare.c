@@ -221,15 +221,25 @@ static ath_status resolve_all(builder *self) {
 /* --- the workspace ------------------------------------------------------------------ */
 
 /* Once, when the program is made: no later node may write there. */
-static void fill(void *memory, const ath_type *type, double with) {
+static ath_status fill(void *memory, const ath_type *type, double with) {
   int64_t count = ath_type_count(type);
-  for (int64_t i = 0; i < count; i++) switch (type->dtype) {
-    case ATH_F32: ((float *)memory)[i] = (float)with; break;
-    case ATH_I32: ((int32_t *)memory)[i] = (int32_t)with; break;
-    case ATH_U32: ((uint32_t *)memory)[i] = (uint32_t)with; break;
+  char text[96];
+  switch (type->dtype) {
+    case ATH_F32:
+      for (int64_t i = 0; i < count; i++) ((float *)memory)[i] = (float)with;
+      return ATH_OK;
+    case ATH_I32:
+      for (int64_t i = 0; i < count; i++) ((int32_t *)memory)[i] = (int32_t)with;
+      return ATH_OK;
+    case ATH_U32:
+      for (int64_t i = 0; i < count; i++) ((uint32_t *)memory)[i] = (uint32_t)with;
+      return ATH_OK;
     case ATH_BF16:
-    case ATH_DTYPE_COUNT: break; /* refused by check_supported */
+    case ATH_DTYPE_COUNT:
+      break;
   }
+  return ath_fail(ATH_UNSUPPORTED, "a constant is %s, but the CPU engine computes in f32",
+                  ath_type_text(type, text));
 }
 
 static ath_status make_workspace(builder *self) {
@@ -246,8 +256,8 @@ static ath_status make_workspace(builder *self) {
     if (ath_graph_kind(self->graph, (ath_value)v) != ATH_VALUE_CONSTANT) continue;
     if (self->plan.places[v].kind != ATH_CPU_WORKSPACE) continue;
     ath_type type = ath_graph_type(self->graph, (ath_value)v);
-    fill(program->workspace + self->plan.places[v].offset, &type,
-         ath_graph_constant_fill(self->graph, (ath_value)v));
+    ATH_TRY(fill(program->workspace + self->plan.places[v].offset, &type,
+                 ath_graph_constant_fill(self->graph, (ath_value)v)));
   }
   return ATH_OK;
 }
