@@ -34,7 +34,10 @@ typedef struct ath_attention_shape {
 typedef struct ath_kernels {
   const char *isa; /* "AVX2" */
 
-  /* --- elementwise, n elements ---------------------------------------------------------- */
+  /* --- elementwise, n elements ----------------------------------------------------------
+   * y, or dx, may be the same memory as any input of n elements (never a part of one, and never a
+   * bias or a repeated b): the plan of the CPU engine counts on it. Elsewhere outputs must not
+   * overlap inputs but where it is said. */
   void (*add)(const float *a, const float *b, float *y, int64_t n, int64_t b_period);
   void (*multiply)(const float *a, const float *b, float *y, int64_t n, int64_t b_period);
   void (*scale)(const float *x, float factor, float *y, int64_t n);
@@ -57,7 +60,8 @@ typedef struct ath_kernels {
   /* --- layer normalisation --------------------------------------------------------------- */
   /* z = residual + dropout(x + bias); y = (z − mean) * rstd * gamma + beta. residual, bias and z
    * may be NULL (z is needed for the backward pass when residual or bias or dropout is there;
-   * without them the backward pass takes x itself). mean, rstd: [rows]. */
+   * without them the backward pass takes x itself), and z may be x or the residual. mean, rstd:
+   * [rows]. */
   void (*layer_norm)(const float *x, const float *bias, const float *residual, const float *gamma,
                      const float *beta, float *z, float *y, float *mean, float *rstd,
                      int64_t rows, int64_t width, float epsilon, ath_dropout_key2 dropout);
