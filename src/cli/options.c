@@ -4,20 +4,27 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 
 enum { OPTIONS_MAX = 128, HELP_COLUMN = 34, HELP_WIDTH = 96, NAME_MAX_LENGTH = 64 };
 
 /* --- help ---------------------------------------------------------------------------------- */
 
-/* Prints `text` wrapped at HELP_WIDTH, every line but the first indented. Columns are counted in
- * characters, which for UTF-8 are the bytes that do not continue one. */
+/* The columns that `bytes` bytes of text take: characters, which for UTF-8 are the bytes that do
+ * not continue one. */
+static int columns_of(const char *text, size_t bytes) {
+  int columns = 0;
+  for (size_t i = 0; i < bytes; i++) columns += !ath_utf8_continues(text[i]);
+  return columns;
+}
+
+/* Prints `text` wrapped at HELP_WIDTH, every line but the first indented. */
 static void print_wrapped(const char *text, int column) {
   int at = column;
   while (*text != '\0') {
     size_t bytes = strcspn(text, " ");
-    int width = 0;
-    for (size_t i = 0; i < bytes; i++) width += ((unsigned char)text[i] & 0xC0) != 0x80;
+    int width = columns_of(text, bytes);
     if (at + 1 + width > HELP_WIDTH && at > column) {
       printf("\n%*s", column, "");
       at = column;
@@ -60,7 +67,8 @@ static void print_help(const ath_command *command, const ath_option *options) {
     char left[128];
     snprintf(left, sizeof left, "  --%s%s%s", o->name, o->placeholder != NULL ? " " : "",
              o->placeholder != NULL ? o->placeholder : "");
-    int length = printf("%s", left);
+    printf("%s", left);
+    int length = columns_of(left, strlen(left));
     if (length >= HELP_COLUMN - 1) printf("\n%*s", HELP_COLUMN, "");
     else printf("%*s", HELP_COLUMN - length, "");
     print_wrapped(o->help, HELP_COLUMN);
