@@ -76,7 +76,22 @@ static int words_matched(const ath_command *command, int argc, char **argv) {
   return 0;
 }
 
+/* Whether this is one of several commands that begin with a word: "tokenizer", "data". */
+static bool is_in_group(const ath_command *command, const char *word) {
+  size_t length = strlen(word);
+  return strncmp(command->name, word, length) == 0 && command->name[length] == ' ';
+}
+
+static bool is_group(const char *word) {
+  for (int i = 0; i < COMMAND_COUNT; i++)
+    if (is_in_group(commands[i], word)) return true;
+  return false;
+}
+
 static ath_status unknown_command(int argc, char **argv) {
+  if (is_group(argv[0]) && argv[1][0] == '-')
+    return ath_fail(ATH_USAGE, "athanor %s needs a command; athanor %s --help lists them", argv[0],
+                    argv[0]);
   char typed[128];
   snprintf(typed, sizeof typed, "%s%s%s", argv[0], argc > 1 && argv[1][0] != '-' ? " " : "",
            argc > 1 && argv[1][0] != '-' ? argv[1] : "");
@@ -91,18 +106,14 @@ static ath_status unknown_command(int argc, char **argv) {
 
 /* "athanor tokenizer" alone, or with --help: lists what begins with it. */
 static bool print_group(int argc, char **argv) {
+  if (!is_group(argv[0])) return false;
   if (argc > 1 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) return false;
-  size_t length = strlen(argv[0]);
-  bool any = false;
-  for (int i = 0; i < COMMAND_COUNT; i++) {
-    if (strncmp(commands[i]->name, argv[0], length) != 0 || commands[i]->name[length] != ' ')
-      continue;
-    if (!any) printf("Commands of athanor %s:\n", argv[0]);
-    any = true;
-    printf("  %-20s%s\n", commands[i]->name, commands[i]->summary);
-  }
-  if (any) printf("\nathanor COMMAND --help tells a command's options.\n");
-  return any;
+  printf("Commands of athanor %s:\n", argv[0]);
+  for (int i = 0; i < COMMAND_COUNT; i++)
+    if (is_in_group(commands[i], argv[0]))
+      printf("  %-20s%s\n", commands[i]->name, commands[i]->summary);
+  printf("\nathanor COMMAND --help tells a command's options.\n");
+  return true;
 }
 
 static ath_status dispatch(int argc, char **argv) {

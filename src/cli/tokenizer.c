@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "athanor/tokenizer.h"
 #include "base/buffer.h"
 #include "cli/cli.h"
+#include "storage/file.h"
 
 #define OUTPUT_LIMIT ((size_t)1 << 32)
 /* The row that all commands but train have. */
@@ -36,6 +38,12 @@ static ath_status print_training(const ath_training_report *report,
   return ATH_OK;
 }
 
+/* Before the training, so that no result is lost for want of a place. */
+static ath_status open_output(const char *folder) {
+  ATH_TRY(ath_folder_create(folder));
+  return access(folder, W_OK | X_OK) == 0 ? ATH_OK : ath_fail_errno(errno, "%s", folder);
+}
+
 static ath_status run_train(const ath_command *self, int argc, char **argv) {
   ath_unigram_options defaults = ath_unigram_defaults();
   const char *model = "unigram", *output = NULL;
@@ -63,6 +71,7 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   defaults.vocab_size = (int32_t)vocab_size;
   defaults.threads = (int)threads;
   defaults.seed_size = (size_t)seed_size;
+  ATH_TRY(open_output(output));
   ath_tokenizer *tokenizer;
   ath_training_report report;
   ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));

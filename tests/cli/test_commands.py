@@ -151,6 +151,7 @@ def test_2_a_wrong_name_is_answered_with_the_nearest(command, near):
 @pytest.mark.parametrize("command, part", [
     ("", "no command given"),
     ("eval --model x", "--data"),
+    ("tokenizer --bogus", "athanor tokenizer needs a command"),
     ("eval --model", "--model wants a value"),
     ("eval --model x --data y --batch-size 0", "between 1 and 65536"),
     ("eval --model x --data y --batch-size 1.5", "whole number"),
@@ -200,6 +201,12 @@ def test_5_a_tokenizer_and_shards_that_do_not_belong_together(made, tmp_path):
 def test_6_a_missing_file_is_named(command, tmp_path):
     none = str(tmp_path / "none")
     fail(6, none, *command.replace("NONE", none).split(), cwd=tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(made):
+    folder = made.text / "inside-a-file"
+    _, _, messages = run("tokenizer", "train", "--input", made.text, "--output", folder)
+    assert messages.startswith("athanor: ") and str(folder) in messages
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may do all")
