@@ -10,14 +10,18 @@
 TEXT ?=
 JOBS ?= $(shell nproc)
 
-.PHONY: all setup demo check bench clean
+.PHONY: all setup configure demo check clean
 
 all: build/build.ninja
 	@cmake --build build --target athanor -j $(JOBS)
 
 build/build.ninja: CMakeLists.txt
-	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release > build.log 2>&1 || (cat build.log; exit 1)
-	@mv build.log build/configure.log
+	@$(MAKE) --no-print-directory configure
+
+configure:
+	@mkdir -p build
+	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release > build/configure.log 2>&1 || \
+	  (cat build/configure.log; exit 1)
 
 setup:
 	@scripts/setup.sh build
@@ -25,11 +29,12 @@ setup:
 demo:
 	@scripts/setup.sh build demo
 	@$(MAKE) --no-print-directory all
-	@scripts/demo.sh $(TEXT)
+	@scripts/demo.sh $(if $(TEXT),"$(TEXT)")
 
+# Configured again each time: what the tests need may just have come.
 check:
 	@scripts/setup.sh build check
-	@$(MAKE) --no-print-directory build/build.ninja
+	@$(MAKE) --no-print-directory configure
 	@cmake --build build -j $(JOBS)
 	@scripts/check.sh
 

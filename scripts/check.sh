@@ -33,4 +33,5 @@ failed=$(count fail)
 [ -s "$results" ] || { passed=0; failed=1; }
 if [ "$status" -ne 0 ] && [ "${failed:-0}" -eq 0 ]; then failed=1; fi
 echo "${passed:-0} passed, ${failed:-0} failed"
+[ "$status" -eq 0 ] && [ "${failed:-0}" -gt 0 ] && status=1
 exit "$status"

@@ -12,9 +12,13 @@ run=runs/demo
 text=${1:-$run/text.txt}
 mkdir -p $run
 
+# Prints a command as one would type it, and runs it.
 step() {
+  local word plain='^[A-Za-z0-9_./:=,%+-]+$'
   printf '\n$' >&2
-  printf ' %q' "$@" | sed 's/\\ / /g' >&2
+  for word in "$@"; do
+    if [[ $word =~ $plain ]]; then printf ' %s' "$word"; else printf ' "%s"' "$word"; fi
+  done >&2
   printf '\n' >&2
   "$@"
 }
@@ -26,6 +30,15 @@ if [ $# -eq 0 ] && [ ! -s $text ]; then
   scripts/demo_text.sh >$text.part
   mv $text.part $text
 fi
+
+# Tokenizer, records and model belong to one text; another one would go on training a model of this.
+[ -s "$text" ] || { echo "demo: $text is missing or empty" >&2; exit 1; }
+sum=$(cksum <"$text")
+if [ -f $run/text.cksum ] && [ "$(cat $run/text.cksum)" != "$sum" ]; then
+  echo "demo: $run was made from another text; move it away or remove it first" >&2
+  exit 1
+fi
+echo "$sum" >$run/text.cksum
 
 begun=$SECONDS
 say "1. A Unigram tokenizer from $(du -h "$text" | cut -f1) of text"

@@ -23,6 +23,11 @@ install_packages() {
       missing+=("$name")
   done
   [ ${#missing[@]} -eq 0 ] && return
+  if ! command -v apt-get >/dev/null; then
+    echo "setup: no apt-get here; install what these Debian packages hold:" >&2
+    echo "  ${missing[*]}" >&2
+    exit 1
+  fi
   local sudo=()
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || {
@@ -34,8 +39,9 @@ install_packages() {
   fi
   echo "setup: installing ${missing[*]}" >&2
   "${sudo[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" >/dev/null
+  # By env, because sudo does not hand the caller's environment on.
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 make_venv() {
