@@ -35,7 +35,8 @@ static setup parse(int argc, char **argv) {
   setup s = {"mini", 4, 256, 4, 1024, 8192, 128, 32, 6, 2, true, false};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "base") == 0)
-      s = (setup){"base", 12, 768, 12, 3072, 32000, 128, 8, s.steps, s.warmup, s.dropout, s.profile};
+      s = (setup){"base", 12, 768, 12, 3072, 32000, 128, 8,
+                  s.steps, s.warmup, s.dropout, s.profile};
     else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) s.steps = atoi(argv[++i]);
     else if (strcmp(argv[i], "--warmup") == 0 && i + 1 < argc) s.warmup = atoi(argv[++i]);
     else if (strcmp(argv[i], "--no-dropout") == 0) s.dropout = false;
@@ -135,7 +136,8 @@ static ath_status run(const setup *s) {
     if (i == 0) first = took;
     if (i >= s->warmup) seconds[i - s->warmup] = took;
   }
-  report(s, seconds, first, &result, ath_program_get_stats(ath_step_program(step)), ath_backend_name(backend));
+  report(s, seconds, first, &result, ath_program_get_stats(ath_step_program(step)),
+         ath_backend_name(backend));
   if (s->profile) {
     ath_buffer table = ath_buffer_make(1 << 20);
     ATH_TRY(ath_program_profile_print(ath_step_program(step), &table));

@@ -1,4 +1,4 @@
-/* Matrix products: both engines against a plain product in double. */
+/* test_gemm.c: matrix products: both engines against a plain product in double. */
 #include "kernels/kernel_testing.h"
 
 /* The leak sanitizer's tracer crashes on the thread-local storage of a library that was opened at

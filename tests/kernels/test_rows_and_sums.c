@@ -1,4 +1,4 @@
-/* Gather, scatter, sums and AdamW; and the choice of the table. */
+/* test_rows_and_sums.c: gather, scatter, sums and AdamW; and the choice of the table. */
 #include "kernels/kernel_testing.h"
 
 static void gather_copies_the_rows_named(void **state) {
