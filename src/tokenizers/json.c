@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "storage/file.h"
 
-enum { PATH_TEXT_MAX = 256 };
+enum { PATH_TEXT_MAX = 256, PLACE_TEXT_MAX = 1024 };
 
 /* --- reading ------------------------------------------------------------------------------- */
 
@@ -51,36 +51,33 @@ static void append_path(const ath_json *self, char text[PATH_TEXT_MAX]) {
     snprintf(text + used, PATH_TEXT_MAX - used, "%s%s", used > 0 ? "." : "", self->key);
 }
 
-/* The path as text, and the name of the file at its root. */
-static void describe(const ath_json *self, char text[PATH_TEXT_MAX], const char **file) {
-  text[0] = '\0';
-  append_path(self, text);
+/* "<file>: <path>", or "<file>" for the root. */
+static void describe(const ath_json *self, char text[PLACE_TEXT_MAX]) {
+  char path[PATH_TEXT_MAX] = "";
+  append_path(self, path);
   while (self->parent != NULL) self = self->parent;
   assert(self->key != NULL);
-  *file = self->key;
+  snprintf(text, PLACE_TEXT_MAX, "%.700s%s%s", self->key, path[0] != '\0' ? ": " : "", path);
 }
 
 ath_status ath_json_fail(const ath_json *self, ath_status status, const char *format, ...) {
-  char message[512], path[PATH_TEXT_MAX];
-  const char *file;
+  char place[PLACE_TEXT_MAX], message[512];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  describe(self, path, &file);
-  if (path[0] == '\0') return ath_fail(status, "%s: %s", file, message);
-  return ath_fail(status, "%s: %s: %s", file, path, message);
+  describe(self, place);
+  return ath_fail(status, "%s: %s", place, message);
 }
 
 void ath_json_warn(const ath_json *self, const char *format, ...) {
-  char message[512], path[PATH_TEXT_MAX];
-  const char *file;
+  char place[PLACE_TEXT_MAX], message[512];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  describe(self, path, &file);
-  ath_log(ATH_LOG_WARNING, "%s: %s: %s", file, path, message);
+  describe(self, place);
+  ath_log(ATH_LOG_WARNING, "%s: %s", place, message);
 }
 
 ath_json ath_json_member(const ath_json *self, const char *key) {
