@@ -80,7 +80,7 @@ typedef struct ath_dataset ath_dataset;
  * written by other tools) the record length is taken from the first record. Errors name file,
  * record and byte. */
 ath_status ath_dataset_open(const char *folder, ath_dataset **out) ATH_MUST_CHECK;
-void ath_dataset_close(ath_dataset *self);
+void ath_dataset_close(ath_dataset *self); /* NULL is allowed */
 
 uint64_t ath_dataset_size(const ath_dataset *self);   /* records */
 int ath_dataset_length(const ath_dataset *self);      /* tokens per record */
@@ -91,7 +91,8 @@ const char *ath_dataset_tokenizer_hash(const ath_dataset *self);
 ath_status ath_dataset_check_tokenizer(const ath_dataset *self, const ath_tokenizer *tokenizer)
     ATH_MUST_CHECK;
 
-/* Reads record `index` into ids[length] and mask[length], verifying its checksum. Thread-safe. */
+/* Reads record `index`, below the size, into ids[length] and mask[length], verifying its checksum
+ * (ATH_CORRUPT, naming file, record and byte). Thread-safe. */
 ath_status ath_dataset_read(const ath_dataset *self, uint64_t index, int32_t *ids, int32_t *mask)
     ATH_MUST_CHECK;
 /* Reads every record and verifies every checksum; the failure names the place. */
@@ -140,14 +141,17 @@ typedef struct ath_batch {
 typedef struct ath_batcher ath_batcher;
 
 /* Starts a thread that prepares batches ahead. A dataset smaller than one batch gives one padded
- * batch per epoch. */
+ * batch per epoch. The dataset must outlive the batcher, which belongs to one thread at a time.
+ * ATH_INVALID for options out of range and for a tokenizer without a mask or padding token. */
 ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *options,
                               ath_batcher **out) ATH_MUST_CHECK;
-void ath_batcher_destroy(ath_batcher *self);
+void ath_batcher_destroy(ath_batcher *self); /* NULL is allowed */
 uint64_t ath_batcher_per_epoch(const ath_batcher *self); /* batches, the padded last included */
 /* Makes `number` the next batch, in O(1). */
 ath_status ath_batcher_seek(ath_batcher *self, uint64_t number) ATH_MUST_CHECK;
-/* The next batch, epochs following one another without end; valid until the next call. */
+/* The next batch, epochs following one another without end; valid until the next call. A record
+ * that cannot be read, or has an id outside the vocabulary, fails here when its turn comes, and at
+ * every later call until a seek. */
 ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) ATH_MUST_CHECK;
 
 /* The masking itself (Devlin et al. 2019), for one record: each attended, ordinary position is

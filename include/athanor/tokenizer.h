@@ -34,7 +34,9 @@ extern "C" {
 typedef struct ath_tokenizer ath_tokenizer;
 
 /* Reads a `tokenizer.json`, or the one in a folder (with its tokenizer_config.json and
- * special_tokens_map.json, where they are). Errors name the file and the path inside the JSON. */
+ * special_tokens_map.json, where they are). ATH_NOT_FOUND, ATH_INVALID for what does not make a
+ * tokenizer, ATH_UNSUPPORTED for a component that this version lacks; the text names the file and
+ * the path inside the JSON. Oddities that change nothing are warned of in the log. */
 ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) ATH_MUST_CHECK;
 void ath_tokenizer_destroy(ath_tokenizer *self); /* NULL is allowed */
 
@@ -82,8 +84,9 @@ enum {
   ATH_ENCODE_TOKENS = 4,  /* note the text of each token, for ath_encoding_token */
 };
 
-/* Encodes `length` bytes of text. ATH_INVALID, with the byte's offset, for text that is not
- * UTF-8. Nothing is allocated once the encoding's arrays are large enough. */
+/* Encodes `length` bytes of text, at most 1 GiB. ATH_INVALID, with the byte's offset, for text that
+ * is not UTF-8, and for a character that needs an unknown token where the model has none. Nothing
+ * is allocated once the encoding's arrays are large enough. After a failure `out` is empty. */
 ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, size_t length,
                                 unsigned flags, ath_encoding *out) ATH_MUST_CHECK;
 
@@ -125,7 +128,8 @@ typedef struct ath_training_report {
 /* Trains a Unigram tokenizer (Kudo 2018) on text files, a line at a time: quotes normalised,
  * Metaspace, special tokens [CLS] [SEP] <unk> <pad> [MASK] = 0 … 4, template post-processor. The
  * result is the same for any thread count. A vocabulary too small for the alphabet is
- * ATH_INVALID, naming the least that will do. `report` may be NULL. */
+ * ATH_INVALID, naming the least that will do; so is text that is not UTF-8, with its file, line and
+ * byte, or none at all. Options out of range are ATH_USAGE. `report` may be NULL. */
 ath_status ath_unigram_train(const char *const *paths, size_t path_count,
                              const ath_unigram_options *options, ath_tokenizer **out,
                              ath_training_report *report) ATH_MUST_CHECK;

@@ -52,6 +52,17 @@ static void print_report(const ath_prepare_report *r, const ath_prepare_options 
          r->tokens_dropped);
 }
 
+/* Files may be named with --input, or just be named. */
+static ath_status join_inputs(const ath_operands *operands, ath_option_list *inputs) {
+  for (int i = 0; i < operands->count; i++) {
+    if (inputs->count == ATH_OPTION_LIST_MAX)
+      return ath_fail(ATH_USAGE, "more than %d input files; join some", ATH_OPTION_LIST_MAX);
+    inputs->items[inputs->count++] = operands->items[i];
+  }
+  if (inputs->count == 0) return ath_fail(ATH_USAGE, "--input FILE is missing: nothing to prepare");
+  return ATH_OK;
+}
+
 static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_prepare_options options = ath_prepare_defaults();
   ath_option_list inputs = {0};
@@ -88,12 +99,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
   if (operands.done) return ATH_OK;
-  for (int i = 0; i < operands.count; i++) {
-    if (inputs.count == ATH_OPTION_LIST_MAX)
-      return ath_fail(ATH_USAGE, "more than %d input files; join some", ATH_OPTION_LIST_MAX);
-    inputs.items[inputs.count++] = operands.items[i];
-  }
-  if (inputs.count == 0) return ath_fail(ATH_USAGE, "--input FILE is missing: nothing to prepare");
+  ATH_TRY(join_inputs(&operands, &inputs));
   ATH_TRY(parse_shard_size(shard_size, &options));
   options.inputs = inputs.items;
   options.input_count = inputs.count;
