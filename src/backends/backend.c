@@ -4,6 +4,7 @@
 
 #include "backends/backend_table.h"
 
+/* Every engine of this build; the first word of a new one's name goes into the text below. */
 static const ath_backend_table *const tables[] = {&ath_cpu_backend};
 
 ath_status ath_backend_open(const char *device, ath_backend **out) {

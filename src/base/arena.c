@@ -37,6 +37,8 @@ void ath_arena_destroy(ath_arena *self) {
   free(self);
 }
 
+/* The new block becomes the one that is filled next, unless it is made for one large piece, which
+ * would leave the rest of the present one unused. */
 static block *add_block(ath_arena *self, size_t least) {
   size_t size = least > BLOCK_SIZE ? least : BLOCK_SIZE;
   /* aligned_alloc wants a multiple of the alignment; the header is one. */
@@ -44,11 +46,14 @@ static block *add_block(ath_arena *self, size_t least) {
   if (b == NULL) return NULL;
   b->size = size;
   b->used = 0;
-  b->next = self->blocks;
-  self->blocks = b;
+  block **before = self->blocks != NULL && least > BLOCK_SIZE ? &self->blocks->next : &self->blocks;
+  b->next = *before;
+  *before = b;
   return b;
 }
 
+/* The limit counts what was asked for, so that it means the same to whoever chose it; rounding adds
+ * at most 63 bytes to each piece. */
 void *ath_arena_alloc(ath_arena *self, size_t size) {
   assert(self != NULL);
   assert(self->used <= self->limit);

@@ -1,4 +1,8 @@
-/* hash_map.c: open addressing with linear probing; keys live in one growing run of bytes. */
+/* hash_map.c: open addressing with linear probing; keys live in one growing run of bytes.
+ *
+ * At most half of the slots are taken, so that a search soon meets an empty one and always ends.
+ * Nothing is ever removed, so that an empty slot proves that a key is not there. The hash is kept:
+ * growing does not hash again, and hardly ever are two different keys compared. */
 #include "base/hash_map.h"
 
 #include <assert.h>
@@ -52,7 +56,7 @@ void ath_hash_map_destroy(ath_hash_map *self) {
   free(self);
 }
 
-/* The slot that holds the key, or the empty one where it belongs. */
+/* The slot that holds the key, or the empty one where it belongs. `hash` is never 0. */
 static slot *find(const ath_hash_map *self, const char *key, size_t length, uint64_t hash) {
   size_t mask = self->size - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+/* One for the process: set once by the program, before there are threads that could log. */
 static ath_log_sink sink;
 
 void ath_log_set_sink(const ath_log_sink *new_sink) {

@@ -7,6 +7,8 @@ enum { LENGTH_MAX = 63 }; /* names of commands, options and keys are shorter */
 
 static int least(int a, int b) { return a < b ? a : b; }
 
+/* By dynamic programming over prefixes; three rows of the table suffice, because a swap looks back
+ * two. */
 static int distance(const char *a, const char *b) {
   int rows[3][LENGTH_MAX + 1];
   int m = (int)strlen(a), n = (int)strlen(b);
@@ -30,7 +32,7 @@ static int distance(const char *a, const char *b) {
 const char *ath_nearest(const char *word, const char *const *candidates, size_t count) {
   if (strlen(word) > LENGTH_MAX) return NULL;
   const char *best = NULL;
-  int best_distance = (int)strlen(word) / 3 + 2;
+  int best_distance = (int)strlen(word) / 3 + 2; /* one slip in any word, and one more per three */
   for (size_t i = 0; i < count; i++) {
     if (strlen(candidates[i]) > LENGTH_MAX) continue;
     int d = distance(word, candidates[i]);

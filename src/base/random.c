@@ -42,12 +42,15 @@ void ath_normal(uint32_t bits0, uint32_t bits1, float out[2]) {
 
 uint64_t ath_permute(uint64_t seed, uint32_t epoch, uint64_t count, uint64_t index) {
   assert(index < count && count < (UINT64_C(1) << 48));
+  /* Four rounds of a random function make a permutation that no test tells from a random one (Luby
+   * & Rackoff 1988, for large blocks); six, because blocks here may be small. */
+  enum { ROUNDS = 6 };
   int half = 1; /* bits of each half of the Feistel block; 4^half >= count */
   while ((UINT64_C(1) << (2 * half)) < count) half++;
   uint64_t mask = (UINT64_C(1) << half) - 1;
   do { /* expected fewer than four turns, since 4^half < 4 * count */
     uint64_t left = index >> half, right = index & mask;
-    for (uint32_t round = 0; round < 6; round++) {
+    for (uint32_t round = 0; round < ROUNDS; round++) {
       uint32_t bits[4];
       ath_random(seed, ATH_RANDOM_SHUFFLE, epoch, right, round, bits);
       uint64_t next = left ^ (bits[0] & mask);
@@ -59,6 +62,8 @@ uint64_t ath_permute(uint64_t seed, uint32_t epoch, uint64_t count, uint64_t ind
   return index;
 }
 
+/* Seed, step and site each pass through the hash before the next is mixed in: with plain sums one
+ * site's mask would come back at another site in another step. */
 void ath_dropout_key(uint64_t seed, uint32_t step, uint32_t site, uint32_t key[2]) {
   uint32_t low[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
   key[0] = ath_dropout_hash(step, low) ^ (site * 0x9E3779B9u);
@@ -70,6 +75,6 @@ void ath_dropout_key(uint64_t seed, uint32_t step, uint32_t site, uint32_t key[2
 
 uint32_t ath_dropout_threshold(double rate) {
   assert(rate >= 0.0 && rate < 1.0);
-  double scaled = rate * 4294967296.0 + 0.5;
+  double scaled = rate * 4294967296.0 + 0.5; /* a rate just below 1 must not round up to 2^32 */
   return scaled >= 4294967295.0 ? 4294967295u : (uint32_t)scaled;
 }

@@ -6,6 +6,7 @@
 
 enum { TEXT_CAPACITY = 1024 };
 
+/* Fixed and in place, because the failure to be told may be that memory has run out. */
 static _Thread_local char text[TEXT_CAPACITY];
 
 /* In all three: the arguments may point into the old text, so the new one is formed beside it. */

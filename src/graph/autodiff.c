@@ -41,6 +41,7 @@ static void mark_varying(tape *self) {
   }
 }
 
+/* A value read in several places gets the sum of what comes back from each of them. */
 static void accumulate(tape *self, ath_value value, ath_value gradient) {
   ath_value *sum = &self->gradients[value];
   assert(ath_type_equal(&self->graph->values[value].type, &self->graph->values[gradient].type));
@@ -62,6 +63,8 @@ static void differentiate_wanted(tape *self, const ath_node *node, const ath_val
     if (wanted[k] && inputs[k] != ATH_NO_VALUE) accumulate(self, node->inputs[k], inputs[k]);
 }
 
+/* Nodes are met after all their readers, so that the gradients of their results are complete. One
+ * that the loss does not depend on, or that depends on nothing asked for, adds nothing. */
 static void differentiate_node(tape *self, const ath_node *node) {
   ath_value outputs[ATH_MAX_OUTPUTS];
   bool reached = false, any_wanted = false;
@@ -96,6 +99,8 @@ static ath_status check_loss(ath_graph *graph, ath_value loss, const ath_value *
   return ATH_OK;
 }
 
+/* The order of `wrt` decides nothing about what is added, but for zeros; a value that stands there
+ * twice gets the same gradient twice. */
 static void differentiate(tape *self, ath_value loss, const ath_value *wrt, size_t count,
                           ath_value *gradients) {
   ath_graph *graph = self->graph;

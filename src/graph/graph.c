@@ -5,6 +5,7 @@
 
 #include "graph/graph_internal.h"
 
+/* Far above any model's needs: they stop a builder whose loop has gone wrong before memory ends. */
 enum { ARENA_LIMIT = 1 << 30, MAX_VALUES = 1 << 22, MAX_NAMES = 1 << 23 };
 #define MAX_ELEMENTS ((int64_t)1 << 40)
 
@@ -31,11 +32,13 @@ void ath_graph_destroy(ath_graph *self) {
 
 /* --- the failure -------------------------------------------------------------------- */
 
+/* The text is set again, because other failures of this thread may have come in between. */
 ath_status ath_graph_status(const ath_graph *self) {
   if (self->failure == ATH_OK) return ATH_OK;
   return ath_fail(self->failure, "%s", self->failure_text);
 }
 
+/* Later failures are dropped: they are nearly always consequences of the first. */
 ath_value ath_graph_fail(ath_graph *self, ath_status status, const char *format, ...) {
   assert(status != ATH_OK);
   if (self->failure != ATH_OK) return ATH_NO_VALUE;
@@ -67,6 +70,7 @@ bool ath_graph_grow(ath_graph *self, void **array, size_t *capacity, size_t coun
   return true;
 }
 
+/* One map for all kinds of names, the kind in front: an input and a variable may share a name. */
 int ath_graph_claim(ath_graph *self, char kind, const char *name) {
   assert(name != NULL);
   size_t length = strlen(name) + 2;
@@ -97,6 +101,7 @@ static const char *type_fault(const ath_type *type) {
   return NULL;
 }
 
+/* `name` is kept as it is: it lies in the arena or is a literal. */
 ath_value ath_graph_new_value(ath_graph *self, ath_value_kind kind, const char *name,
                               ath_type type) {
   if (self->failure != ATH_OK) return ATH_NO_VALUE;
@@ -202,6 +207,8 @@ static const value_record *record(const ath_graph *self, ath_value value) {
   return &self->values[value];
 }
 
+/* These two also answer for ATH_NO_VALUE: builders ask for the types of their operands before they
+ * know whether there has been a failure, and error texts name operands that were left out. */
 ath_type ath_graph_type(const ath_graph *self, ath_value value) {
   return ath_graph_has(self, value) ? self->values[value].type : ATH_TYPE_ABSENT;
 }

@@ -21,7 +21,8 @@ void ath_graph_enter_scope_of(ath_graph *self, const ath_node *node) {
   else set_scope(self, node->name, (size_t)(slash - node->name));
 }
 
-/* "<scope>/<op>", with "_2", "_3", … where that is taken. */
+/* "<scope>/<op>", with "_2", "_3", … where that is taken, so that a name in a profile or an error
+ * text means one node. */
 static const char *node_name(ath_graph *self, const char *op) {
   size_t size = (self->scope != NULL ? strlen(self->scope) + 1 : 0) + strlen(op) + 16;
   char *name = ath_graph_alloc(self, size);
@@ -74,6 +75,7 @@ static void fail_shapes(ath_graph *self, const ath_node *node, ath_status status
   ath_graph_fail(self, status, "%s: %s (inputs: %s)", node->name, text, values);
 }
 
+/* Whether the inputs exist and the shape rule takes them; otherwise the graph has failed. */
 static bool infer_types(ath_graph *self, const ath_node *node, ath_type *outputs) {
   ath_type *inputs = ath_graph_alloc(self, (size_t)node->input_count * sizeof *inputs);
   if (inputs == NULL) return false;
@@ -91,6 +93,8 @@ static bool infer_types(ath_graph *self, const ath_node *node, ath_type *outputs
   return status == ATH_OK;
 }
 
+/* The node joins the graph at the very end, once nothing can fail any more: passes and backends
+ * never meet half a node. */
 void ath_graph_add(ath_graph *self, const ath_op *op, const void *attributes, size_t size,
                    const ath_value *inputs, int input_count, ath_value *outputs,
                    int output_count) {

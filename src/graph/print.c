@@ -47,6 +47,7 @@ static ath_status print_node(const ath_graph *self, const ath_node *node, ath_bu
   return ath_buffer_byte(out, '\n');
 }
 
+/* In the order in which things must exist: values from outside, nodes, what is kept of them. */
 ath_status ath_graph_print(const ath_graph *self, ath_buffer *out) {
   ATH_TRY(ath_graph_status(self));
   for (size_t v = 0; v < self->value_count; v++)

@@ -31,6 +31,8 @@ ath_status ath_graph_mark_needed(const ath_graph *self, bool *needed) {
   return ATH_OK;
 }
 
+/* Values keep their numbers, also those that nobody makes any more. Uses are counted down with the
+ * readers, because fusion asks whether a value has a single one. */
 ath_status ath_graph_prune(ath_graph *self) {
   ATH_TRY(ath_graph_status(self));
   bool *needed = calloc(self->node_count + 1, sizeof *needed);

@@ -1,4 +1,5 @@
-/* sum.c: a + b for values of one type. */
+/* sum.c: a + b for values of one type. Apart from ops/add.c, which also repeats b: graph/ may not
+ * know operations of ops/, and a sum of gradients needs no shape but its own. */
 #include <assert.h>
 
 #include "graph/op.h"

@@ -32,6 +32,8 @@ bool ath_path_is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* From the top down; EEXIST is looked into at the end alone, where a file in the way can be told
+ * from a folder that another process has just made. */
 ath_status ath_folder_create(const char *path) {
   char partial[ATH_PATH_MAX];
   size_t length = strlen(path);
@@ -62,6 +64,8 @@ static ath_status next_entry(DIR *stream, const char *path, struct dirent **out)
   return ATH_OK;
 }
 
+/* By folder handles, not by paths: a folder that somebody replaces by a link meanwhile is not
+ * followed out of the tree. */
 static ath_status remove_tree(int parent, const char *name, const char *shown, int depth) {
   if (depth > FOLDER_DEPTH_MAX) return ath_fail(ATH_INVALID, "%s: too many folders deep", shown);
   if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return ATH_OK;
@@ -107,6 +111,7 @@ void ath_folder_list_free(char **names, size_t count) {
 
 static ath_status add_name(char ***list, size_t *used, size_t *capacity, const char *name,
                            const char *path) {
+  assert(*used <= *capacity);
   if (*used == NAMES_MAX) return ath_fail(ATH_INVALID, "%s: over %d entries", path, NAMES_MAX);
   if (*used == *capacity) {
     size_t larger = *capacity == 0 ? 32 : *capacity * 2;
@@ -154,6 +159,7 @@ ath_status ath_file_size(const char *path, uint64_t *size) {
 static ath_status read_some(int file, ath_buffer *out, bool *ended) {
   size_t limit = out->capacity > out->maximum ? out->maximum + 1 : out->capacity;
   size_t room = limit > out->length + 1 ? limit - out->length - 1 : 0;
+  assert(room <= out->maximum - out->length);
   char one_more;
   ssize_t got = room > 0 ? read(file, out->bytes + out->length, room) : read(file, &one_more, 1);
   if (got < 0 && errno == EINTR) return ATH_OK;
@@ -165,6 +171,7 @@ static ath_status read_some(int file, ath_buffer *out, bool *ended) {
   return ATH_OK;
 }
 
+/* The size is a hint: pipes and /proc have none, and a file may grow while it is read. */
 static ath_status read_to_end(int file, ath_buffer *out) {
   struct stat info;
   if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
@@ -189,6 +196,7 @@ struct ath_file_writer {
   char pending[WRITE_BUFFER];
 };
 
+/* The process's number keeps two processes from writing into one temporary file. */
 ath_status ath_file_writer_open(const char *path, ath_file_writer **out) {
   ath_file_writer *self = malloc(sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
@@ -226,11 +234,13 @@ static ath_status write_all(ath_file_writer *self, const char *bytes, size_t cou
 
 static ath_status flush_pending(ath_file_writer *self) {
   size_t count = self->used;
+  assert(count <= WRITE_BUFFER);
   self->used = 0;
   return write_all(self, self->pending, count);
 }
 
 ath_status ath_file_writer_write(ath_file_writer *self, const void *bytes, size_t count) {
+  assert(self->file >= 0 && self->used <= WRITE_BUFFER);
   if (count > WRITE_BUFFER - self->used) ATH_TRY(flush_pending(self));
   if (count >= WRITE_BUFFER) return write_all(self, bytes, count);
   if (count > 0) memcpy(self->pending + self->used, bytes, count);
@@ -245,7 +255,10 @@ void ath_file_writer_abandon(ath_file_writer *self) {
   free(self);
 }
 
+/* The data must be on the disk before the name points to it, or a power cut could leave a file that
+ * is complete by name and empty inside; then the folder, or the name itself could be lost. */
 ath_status ath_file_writer_commit(ath_file_writer *self) {
+  assert(self->file >= 0);
   /* A caller that went on after a failed write must not get a file with a hole in it. */
   ath_status status = self->failure == 0
                           ? flush_pending(self)

@@ -45,8 +45,9 @@ static void insert(ath_cpu_storage **placed, size_t count, ath_cpu_storage *stor
 }
 
 ath_status ath_cpu_allocate(ath_cpu_storage *storages, size_t count, bool reuse, size_t *total) {
-  ath_cpu_storage **order = calloc(2 * count + 1, sizeof *order), **placed = order + count;
+  ath_cpu_storage **order = calloc(2 * count + 1, sizeof *order);
   if (order == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to plan %zu storages", count);
+  ath_cpu_storage **placed = order + count;
   for (size_t i = 0; i < count; i++) {
     assert(storages[i].first <= storages[i].last);
     storages[i].size = (storages[i].size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

@@ -12,6 +12,8 @@ typedef struct cpu_backend {
   char name[96];
 } cpu_backend;
 
+/* The kernels are chosen here, so that a wrong ATHANOR_ISA is told before any work is done; nodes
+ * that ask for them later cannot fail. */
 static ath_status open(const char *device, ath_backend **out) {
   (void)device;
   const ath_kernels *kernels;

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/program.h"
 
+/* A search by name: a dozen inputs, once a step, cost nothing beside the step. */
 ath_status ath_cpu_program_set_input(ath_program *base, const char *name, const void *data) {
   cpu_program *self = (cpu_program *)base;
   for (size_t i = 0; i < self->input_count; i++) {
@@ -19,6 +20,7 @@ ath_status ath_cpu_program_set_input(ath_program *base, const char *name, const 
   return ath_fail(ATH_NOT_FOUND, "the program has no input %s", name);
 }
 
+/* Here and not in each node: a pointer that was never set must not reach a kernel. */
 static ath_status check_inputs(const cpu_program *self) {
   for (size_t i = 0; i < self->input_count; i++)
     if (self->inputs[i].is_read && self->inputs[i].data == NULL)

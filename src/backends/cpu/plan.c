@@ -218,6 +218,8 @@ static void make_copies(planner *self) {
   }
 }
 
+/* Scratch comes last, one storage per node and alive for it alone, so that it fills what the values
+ * leave free at that time. */
 static ath_status make_places(planner *self, const size_t *scratch_sizes, ath_arena *arena) {
   ath_cpu_plan *plan = self->plan;
   size_t outputs = ath_graph_output_count(self->graph);

@@ -120,6 +120,7 @@ static ath_status bind_variable(builder *self, ath_value value) {
                             &self->memory[value]);
 }
 
+/* All variables, also those that no needed node reads: they are part of the state that is saved. */
 static ath_status bind_values(builder *self) {
   size_t count = ath_graph_value_count(self->graph);
   cpu_program *program = self->program;
@@ -159,6 +160,7 @@ static void resolve(builder *self, ath_cpu_place place, void **slot) {
   }
 }
 
+/* Every output has a place, wanted or not, because the kernels write all of them. */
 static void resolve_step(builder *self, size_t index) {
   ath_cpu_call *call = &self->program->steps[index].call;
   const ath_node *node = call->node;
@@ -262,6 +264,8 @@ static ath_status make_workspace(builder *self) {
   return ATH_OK;
 }
 
+/* The order is forced: scratch sizes come from prepared steps, the plan needs the sizes, and final
+ * pointers need the plan's workspace. */
 static ath_status build(builder *self, bool reuse) {
   ATH_TRY(collect_nodes(self));
   ATH_TRY(bind_values(self));

@@ -51,6 +51,7 @@ static variable *find(const cpu_state *self, const char *name) {
   return &self->variables[index];
 }
 
+/* The records may move; names and memory, to which programs keep pointers, do not. */
 static ath_status make_room(cpu_state *self) {
   if (self->count < self->capacity) return ATH_OK;
   size_t capacity = self->capacity == 0 ? 64 : 2 * self->capacity;
@@ -61,6 +62,8 @@ static ath_status make_room(cpu_state *self) {
   return ATH_OK;
 }
 
+/* Zeroed: what moments and accumulators begin with. The count rises last, so that a failure leaves
+ * the state as it was. */
 static ath_status add(cpu_state *self, const char *name, const ath_type *type, variable **out) {
   ATH_TRY(make_room(self));
   size_t bytes = (ath_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
