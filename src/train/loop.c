@@ -56,6 +56,21 @@ static ath_status diverged(ath_run *run, const ath_step_result *result, double l
                   culprit != NULL ? culprit : "", back);
 }
 
+enum { WORSE_THAN_GUESSING_MAX = 3 };
+
+/* A model that knows nothing has a loss of log(vocabulary). One whose mean loss stays a nat above
+ * that, report after report, has diverged though its numbers are finite. */
+static ath_status check_progress(ath_run *run, double loss, double learning_rate) {
+  double guessing = log((double)ath_model_get_config(run->model)->vocab_size);
+  run->worse_than_guessing = loss > guessing + 1 ? run->worse_than_guessing + 1 : 0;
+  if (run->worse_than_guessing < WORSE_THAN_GUESSING_MAX) return ATH_OK;
+  return ath_fail(ATH_DIVERGED,
+                  "step %lld: loss %g, worse than guessing (%.3f) for %d reports in a row: "
+                  "training diverged at learning rate %g. Try a lower learning_rate or a longer "
+                  "warm-up", (long long)run->position.step, loss, guessing,
+                  WORSE_THAN_GUESSING_MAX, learning_rate);
+}
+
 static bool stop_asked(const ath_run *run) {
   return run->options.stop != NULL && *run->options.stop;
 }
@@ -89,7 +104,9 @@ static ath_status take_step(ath_run *run) {
   bool last = p->step == run->schedule.total_steps || out_of_time(run) || stop_asked(run);
   ath_run_show_progress(run, &result, learning_rate, last);
   if (p->step % run->options.logging_steps != 0 && !last) return ATH_OK;
-  return ath_run_report(run, &result, learning_rate);
+  double loss = run->window.loss_sum / run->window.weight_sum;
+  ATH_TRY(ath_run_report(run, &result, learning_rate));
+  return check_progress(run, loss, learning_rate);
 }
 
 /* --- the run ------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ typedef struct ath_run {
   uint64_t batches_per_epoch;
   ath_run_position position;
   ath_run_window window, whole; /* `whole`: of this process */
+  int worse_than_guessing;      /* reports in a row */
   int64_t resumed_from;         /* 0: a fresh start */
   int64_t saved_step;           /* of the newest checkpoint; 0: none */
   double peak_gflops;           /* of a large matrix product here */

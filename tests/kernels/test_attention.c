@@ -1,4 +1,4 @@
-/* test_attention.c: attention: against the reference for every table, the reference against a plain double
+/* test_attention.c: every table against the reference, the reference against a plain double
  * computation, and gradients against central differences. */
 #include "kernels/kernel_testing.h"
 

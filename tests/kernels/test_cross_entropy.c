@@ -1,4 +1,4 @@
-/* test_cross_entropy.c: cross entropy: every table against the reference and against a double computation. */
+/* test_cross_entropy.c: every table against the reference and against a double computation. */
 #include "kernels/kernel_testing.h"
 
 typedef struct problem {

@@ -1,4 +1,4 @@
-/* test_elementwise.c: elementwise kernels: against libm and against the reference, for every table. */
+/* test_elementwise.c: every table against libm and against the reference. */
 #include "kernels/kernel_testing.h"
 
 #include "base/random.h"

@@ -1,4 +1,4 @@
-/* test_layer_norm.c: layer normalisation: every table against the reference, the reference against a double
+/* test_layer_norm.c: every table against the reference, the reference against a double
  * computation, gradients against central differences. */
 #include "kernels/kernel_testing.h"
 

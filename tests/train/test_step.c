@@ -219,6 +219,20 @@ static void a_diverging_run_says_where_and_logs_the_nan(void **state) {
   free_corpus(&data);
 }
 
+static void a_loss_that_stays_worse_than_guessing_stops_the_run(void **state) {
+  (void)state;
+  corpus data;
+  make_corpus(&data);
+  ath_train_options options = small_run(&data);
+  options.learning_rate = 10;
+  options.max_steps = 40;
+  ath_train_summary summary;
+  assert_fails(ath_train(&options, &summary), ATH_DIVERGED, "worse than guessing");
+  assert_non_null(strstr(ath_error_text(), "3 reports in a row"));
+  ath_train_options_free(&options);
+  free_corpus(&data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(micro_batches_weigh_by_their_scored_positions),
@@ -227,6 +241,7 @@ int main(void) {
     cmocka_unit_test(decay_acts_on_matrices_and_embeddings_only),
     cmocka_unit_test(a_step_that_is_not_finite_names_the_gradient),
     cmocka_unit_test(a_diverging_run_says_where_and_logs_the_nan),
+    cmocka_unit_test(a_loss_that_stays_worse_than_guessing_stops_the_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
