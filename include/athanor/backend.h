@@ -43,33 +43,40 @@ typedef struct ath_program ath_program;
  * there is never a silent fall-back to another device. */
 ath_status ath_backend_open(const char *device, ath_backend **out) ATH_MUST_CHECK;
 void ath_backend_close(ath_backend *self);
-const char *ath_backend_name(const ath_backend *self); /* "cpu (AVX2, 2 threads)" */
+/* "cpu (AVX2, 2 threads)"; the backend's own, valid until it is closed. */
+const char *ath_backend_name(const ath_backend *self);
 
 /* An empty state. */
 ath_status ath_state_create(ath_backend *backend, ath_state **out) ATH_MUST_CHECK;
 void ath_state_destroy(ath_state *self);
 
-/* Copies a variable from or to host memory; `bytes` must be its size. ATH_NOT_FOUND names it.
- * A variable comes to be, zeroed, with the first program that has it. */
+/* Copies a variable from or to host memory; ATH_MISMATCH unless `bytes` is its size, ATH_NOT_FOUND
+ * where there is none of this name. A variable comes to be, zeroed, with the first program that has
+ * it. */
 ath_status ath_state_write(ath_state *self, const char *name, const void *data, size_t bytes)
     ATH_MUST_CHECK;
 ath_status ath_state_read(const ath_state *self, const char *name, void *data, size_t bytes)
     ATH_MUST_CHECK;
-/* Walks the variables in the order of their creation: false when `index` is past the end. */
+/* Walks the variables in the order of their creation: false when `index` is past the end. The name
+ * is the state's own. */
 bool ath_state_variable(const ath_state *self, size_t index, const char **name, ath_type *type);
 
 /* Plans (and, on XLA, compiles) a graph. Variables are bound to the state's by name, and made
- * there if new; a variable of another type than the state's is ATH_MISMATCH. The graph may be
+ * there if new; a variable of another type than the state's is ATH_MISMATCH; an operation or an
+ * element type that the device lacks is ATH_UNSUPPORTED, and names the node. The graph may be
  * destroyed afterwards. */
 ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_program **out)
     ATH_MUST_CHECK;
 void ath_program_destroy(ath_program *self);
 
 /* Says where the input's elements lie in host memory; they are read during the next runs, so
- * keep them until then. Every input that the program reads must be set before the first run. */
+ * keep them until then. Every input that the program reads must be set before the first run.
+ * ATH_NOT_FOUND where the program has no input of this name. */
 ath_status ath_program_set_input(ath_program *self, const char *name, const void *data)
     ATH_MUST_CHECK;
-/* Runs once: outputs are computed, assignments take effect. */
+/* Runs once: outputs are computed, assignments take effect. ATH_INVALID, naming the node, for an id
+ * or a label outside its range, or for an input that was not set: then no output is of use, and
+ * variables may be new or old. */
 ath_status ath_program_run(ath_program *self) ATH_MUST_CHECK;
 /* Copies an output of the latest run to host memory (its whole size). Waits for it. */
 ath_status ath_program_get_output(ath_program *self, const char *name, void *data)

@@ -22,6 +22,8 @@
 extern "C" {
 #endif
 
+/* One open file. It belongs to one thread at a time. Failures name the file: ATH_DENIED,
+ * ATH_NO_SPACE, ATH_IO; ATH_INVALID where a file is in the folder's place. */
 typedef struct ath_events ath_events;
 
 /* Starts a new file "events.out.tfevents.<seconds>.<host>.<pid>.<n>" in a folder, which is made;
@@ -30,13 +32,15 @@ typedef struct ath_events ath_events;
  * steps. A scalar of step s describes the s-th step, counted from 1. */
 ath_status ath_events_create(const char *folder, int64_t resume_step, ath_events **out)
     ATH_MUST_CHECK;
-/* Adds one scalar, at the current time; NaN and infinity are kept. It is in the file when the
- * call returns, so a killed process loses nothing; every few seconds a call flushes to disk too. */
+/* Adds one scalar, at the current time; NaN and infinity are kept. `tag` ("train/loss") has 1 to
+ * 65,000 bytes. The scalar is in the file when the call returns, so a killed process loses
+ * nothing; every few seconds a call flushes to disk too. After a failure the file ends with the
+ * last whole event, and the next call may succeed. */
 ath_status ath_events_scalar(ath_events *self, int64_t step, const char *tag, float value)
     ATH_MUST_CHECK;
 /* Flushes to disk. */
 ath_status ath_events_flush(ath_events *self) ATH_MUST_CHECK;
-/* Flushes and destroys; NULL is allowed. */
+/* Flushes and destroys, whether it succeeds or not; NULL is allowed. */
 ath_status ath_events_close(ath_events *self) ATH_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -60,7 +60,8 @@ ath_status ath_graph_status(const ath_graph *self);
 ath_value ath_graph_fail(ath_graph *self, ath_status status, const char *format, ...)
     ATH_PRINTF(3, 4);
 
-/* New values. Names must be unique in their kind; they are copied. */
+/* New values. Names must be unique in their kind; they are copied. Every dimension is at least 1
+ * and the elements are at most 2^40 (ATH_INVALID). */
 ath_value ath_graph_input(ath_graph *self, const char *name, ath_type type);
 ath_value ath_graph_variable(ath_graph *self, const char *name, ath_type type);
 ath_value ath_graph_constant(ath_graph *self, ath_type type, double fill);
@@ -74,13 +75,15 @@ void ath_graph_output(ath_graph *self, const char *name, ath_value value);
  * Error texts, plans and profiles show these names. */
 void ath_graph_set_scope(ath_graph *self, const char *scope);
 
+/* For ATH_NO_VALUE a type of rank −1, and "no value". A name is the graph's and lives as long. */
 ath_type ath_graph_type(const ath_graph *self, ath_value value);
 const char *ath_graph_value_name(const ath_graph *self, ath_value value);
 
 /* Adds the nodes that compute the gradient of the scalar f32 `loss` with respect to each of
  * `wrt[count]`, by reverse accumulation (Griewank & Walther, "Evaluating Derivatives", ch. 3).
- * A value on which the loss does not depend gets a zero constant. Fails where an operation on
- * the path has no gradient rule, naming the node. */
+ * A value on which the loss does not depend gets a zero constant. ATH_UNSUPPORTED where an
+ * operation on the path has no gradient rule, naming the node; ATH_INVALID where `loss` is no
+ * scalar. After a failure `gradients` holds nothing of use. */
 ath_status ath_graph_gradients(ath_graph *self, ath_value loss, const ath_value *wrt, size_t count,
                                ath_value *gradients) ATH_MUST_CHECK;
 

@@ -41,8 +41,8 @@ ath_value ath_activation(ath_graph *g, ath_value x, ath_activation_kind kind);
 #define ath_gelu(g, x, tanh_form) ath_activation(g, x, (tanh_form) ? ATH_GELU_TANH : ATH_GELU)
 
 /* Zeroes elements with probability `rate` and scales the others by 1/(1−rate) (Srivastava et al.
- * 2014). The mask is a hash of (seed, step, site, element index) and is never stored; see
- * base/random.h. `step` is a u32 scalar, `site` numbers the place. Rate 0 adds no node. */
+ * 2014). The mask is a hash of (seed, step, site, element index modulo 2^32) and is never stored;
+ * see base/random.h. `step` is a u32 scalar, `site` numbers the place. Rate 0 adds no node. */
 typedef struct ath_dropout_place {
   float rate;
   uint64_t seed;

@@ -54,12 +54,15 @@ ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) ATH_MU
 ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
 /* As next, without looking at the data: only the length is verified. For building an index. */
 ath_status ath_tfrecord_skip(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
-/* Continues at a frame that begins at byte `at`, as record `number`. */
+/* Continues at a frame that begins at byte `at`, as record `number`; ATH_INVALID past the end.
+ * Where no frame begins there the next read fails by its checksum. */
 ath_status ath_tfrecord_seek(ath_tfrecord_reader *self, uint64_t at, uint64_t number)
     ATH_MUST_CHECK;
-void ath_tfrecord_close(ath_tfrecord_reader *self);
+void ath_tfrecord_close(ath_tfrecord_reader *self); /* NULL is allowed */
 
-/* Writing goes to a temporary name; commit flushes and renames. */
+/* Writing goes to a temporary name; commit flushes to disk and renames, so that a file of the final
+ * name is whole. After a failed write (ATH_NO_SPACE, ATH_IO) only abandon is of use: commit fails
+ * too. One writer belongs to one thread at a time. */
 typedef struct ath_tfrecord_writer ath_tfrecord_writer;
 ath_status ath_tfrecord_create(const char *path, ath_tfrecord_writer **out) ATH_MUST_CHECK;
 ath_status ath_tfrecord_write(ath_tfrecord_writer *self, const void *bytes, size_t length)
@@ -67,13 +70,16 @@ ath_status ath_tfrecord_write(ath_tfrecord_writer *self, const void *bytes, size
 /* Bytes written so far, framing included, and CRC-32C of all of them. */
 uint64_t ath_tfrecord_size(const ath_tfrecord_writer *self);
 uint32_t ath_tfrecord_crc(const ath_tfrecord_writer *self);
-/* Both close and destroy the writer. */
+/* All three close and destroy the writer, whether they succeed or not. */
 ath_status ath_tfrecord_commit(ath_tfrecord_writer *self) ATH_MUST_CHECK;
 /* As commit, but under another final name in the same folder (a shard's count is known late). */
 ath_status ath_tfrecord_commit_as(ath_tfrecord_writer *self, const char *path) ATH_MUST_CHECK;
+/* Destroys the writer and removes what it wrote; NULL is allowed. */
 void ath_tfrecord_abandon(ath_tfrecord_writer *self);
 
-/* --- tf.train.Example -------------------------------------------------------------------- */
+/* --- tf.train.Example --------------------------------------------------------------------
+ *
+ * These functions keep nothing between calls and are safe from any thread. */
 
 /* Appends an Example with int64-list features to a buffer (base/buffer.h). Keys are written in
  * the order given (TensorFlow sorts them; give them sorted), lists packed. */
@@ -94,7 +100,8 @@ ath_status ath_example_write(const ath_int64_feature *features, size_t count,
 ath_status ath_example_read_int64(const void *bytes, size_t length, const char *name,
                                   int32_t *values, size_t capacity, size_t *count) ATH_MUST_CHECK;
 
-/* Walks all features, of every kind, calling `visit` for each; for inspecting files. */
+/* Walks all features, of every kind, calling `visit` for each until it fails; for inspecting files.
+ * What a view points to lies in `bytes`; `name` is not NUL-terminated. */
 typedef enum ath_feature_kind {
   ATH_FEATURE_EMPTY, ATH_FEATURE_BYTES, ATH_FEATURE_FLOAT, ATH_FEATURE_INT64
 } ath_feature_kind;

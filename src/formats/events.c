@@ -84,8 +84,8 @@ static ath_status append_record(ath_events *self) {
   while (done < self->record.length) {
     ssize_t put = write(self->file, self->record.bytes + done, self->record.length - done);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {
-      int reason = errno;
+    if (put <= 0) {
+      int reason = put < 0 ? errno : EIO;
       if (ftruncate(self->file, self->size) == 0) lseek(self->file, self->size, SEEK_SET);
       return ath_fail_errno(reason, "%s: cannot write", self->path);
     }
