@@ -64,7 +64,8 @@ typedef struct ath_prepare_report {
 
 /* Encodes lines ("[CLS] … [SEP]" each), joins them and cuts records of exactly max_length; the
  * remainder is carried on. Memory does not grow with the input. An interrupted run, started again
- * with the same options, continues after its last complete shard; a finished one is kept as it is.
+ * with the same options, continues after its last complete shard; a finished one is kept as it is,
+ * with a warning in the log when an input, of the same size, is newer.
  * ATH_INTERRUPTED when `stop` was set: complete shards are kept.
  * ATH_MISMATCH when the output folder holds a dataset made otherwise: the text says what differs.
  * ATH_INVALID for text too short for a record in every split. `report` may be NULL. */

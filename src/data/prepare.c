@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -261,6 +262,21 @@ static ath_status check_inputs(preparation *self) {
   return ATH_OK;
 }
 
+/* Names and sizes of the inputs are in the recipe, not their content; of a pipe not even the size. As
+ * make does, the time says what may have been made from something else. */
+static ath_status warn_of_newer_inputs(const preparation *self) {
+  char path[ATH_PATH_MAX];
+  struct stat made;
+  ATH_TRY(ath_path_join(path, self->splits[0].folder, ATH_MANIFEST_NAME));
+  if (stat(path, &made) != 0) return ath_fail_errno(errno, "%s", path);
+  json_int_t when = (json_int_t)made.st_mtim.tv_sec * 1000000000 + made.st_mtim.tv_nsec;
+  for (size_t i = 0; i < self->options->input_count; i++)
+    if (json_integer_value(json_array_get(self->modified, i)) > when)
+      ath_log(ATH_LOG_WARNING, "%s is newer than this dataset; if its text is another, pass "
+              "--overwrite", self->options->inputs[i]);
+  return ATH_OK;
+}
+
 static ath_status prepare(preparation *self, ath_prepare_report *report) {
   const ath_prepare_options *o = self->options;
   ATH_TRY(check_options(o));
@@ -273,6 +289,7 @@ static ath_status prepare(preparation *self, ath_prepare_report *report) {
   size_t kept[ATH_SPLITS_MAX] = {self->splits[0].shards.count, self->splits[1].shards.count};
   if (state == ATH_OUTPUT_FINISHED) {
     ath_log(ATH_LOG_INFO, "%s: this dataset is finished already; kept as it is", o->output);
+    ATH_TRY(warn_of_newer_inputs(self));
   } else {
     if (state == ATH_OUTPUT_UNFINISHED)
       ath_log(ATH_LOG_INFO, "%s: continuing after %zu complete shards", o->output,

@@ -239,6 +239,27 @@ static void a_finished_dataset_is_kept_and_another_one_is_not_overwritten(void *
   assert_true(ath_path_exists(in_folder(options.output, "notes.txt")));
 }
 
+static char warned[1024];
+
+static void keep_warning(void *context, ath_log_level level, const char *text) {
+  (void)context;
+  if (level == ATH_LOG_WARNING) snprintf(warned, sizeof warned, "%s", text);
+}
+
+static void a_finished_dataset_older_than_its_text_is_warned_of(void **state) {
+  (void)state;
+  ath_prepare_options options = options_to("older");
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+  ath_log_set_sink(&(ath_log_sink){.message = keep_warning});
+  warned[0] = '\0';
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+  assert_string_equal(warned, "");
+  write_text(text_path, 0, LINES); /* the same bytes: only the time can tell */
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+  ath_log_set_sink(NULL);
+  assert_non_null(strstr(warned, "text.txt is newer than this dataset"));
+}
+
 static void shards_of_another_tool_are_not_overwritten(void **state) {
   (void)state;
   ath_prepare_options options = options_to("foreign");
@@ -456,6 +477,7 @@ int main(void) {
     cmocka_unit_test(several_files_are_one_text),
     cmocka_unit_test(shards_keep_to_their_size),
     cmocka_unit_test(a_finished_dataset_is_kept_and_another_one_is_not_overwritten),
+    cmocka_unit_test(a_finished_dataset_older_than_its_text_is_warned_of),
     cmocka_unit_test(shards_of_another_tool_are_not_overwritten),
     cmocka_unit_test(a_dataset_of_another_tokenizer_is_refused_with_both_hashes),
     cmocka_unit_test(a_shard_that_does_not_fit_the_manifest_is_found_on_opening),
