@@ -85,5 +85,3 @@ char *ath_arena_string_n(ath_arena *self, const char *string, size_t length) {
 char *ath_arena_string(ath_arena *self, const char *string) {
   return ath_arena_string_n(self, string, strlen(string));
 }
-
-size_t ath_arena_used(const ath_arena *self) { return self->used; }

@@ -21,7 +21,4 @@ void *ath_arena_alloc(ath_arena *self, size_t size);
 char *ath_arena_string(ath_arena *self, const char *string);
 char *ath_arena_string_n(ath_arena *self, const char *string, size_t length);
 
-/* Bytes handed out so far. */
-size_t ath_arena_used(const ath_arena *self);
-
 #endif

@@ -15,7 +15,6 @@ typedef enum ath_random_purpose {
   ATH_RANDOM_SHUFFLE = 1,
   ATH_RANDOM_MASKING = 2,
   ATH_RANDOM_INITIALISATION = 3,
-  ATH_RANDOM_DROPOUT = 4,
   ATH_RANDOM_SPLIT = 5, /* which lines are held out for validation */
 } ath_random_purpose;
 

@@ -44,6 +44,14 @@ static void system_errors_choose_their_status(void **state) {
   assert_fails(ath_fail_errno(EISDIR, "a"), ATH_INVALID, "Is a directory");
 }
 
+static void statuses_have_names_and_meanings_and_others_a_mark(void **state) {
+  (void)state;
+  assert_string_equal(ath_status_name(ATH_CORRUPT), "ATH_CORRUPT");
+  assert_string_equal(ath_status_meaning(ATH_OK), "success");
+  assert_string_equal(ath_status_name((ath_status)99), "?");
+  assert_string_equal(ath_status_meaning((ath_status)99), "?");
+}
+
 static void long_texts_are_cut_not_overrun(void **state) {
   (void)state;
   char word[3000];
@@ -218,6 +226,7 @@ int main(void) {
     cmocka_unit_test(context_is_put_in_front),
     cmocka_unit_test(a_text_may_quote_the_one_before),
     cmocka_unit_test(system_errors_choose_their_status),
+    cmocka_unit_test(statuses_have_names_and_meanings_and_others_a_mark),
     cmocka_unit_test(long_texts_are_cut_not_overrun),
     cmocka_unit_test(each_thread_has_its_own_text),
     cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),

@@ -113,6 +113,37 @@ static void a_flipped_bit_is_found_and_located(void **state) {
   remove_folder(folder);
 }
 
+/* An index needs only lengths: damage to the data is left for the reader to find. */
+static void skipping_looks_at_lengths_alone(void **state) {
+  (void)state;
+  char *folder = make_folder();
+  const char *path = in_folder(folder, "a");
+  const char *const records[] = {"first", "second"};
+  write_records(path, records, 2);
+  ath_buffer file = ath_buffer_make(1024);
+  assert_ok(ath_file_read(path, &file));
+  file.bytes[12] ^= 1; /* the first record's data */
+  assert_ok(ath_file_write(path, file.bytes, file.length));
+  ath_tfrecord_reader *reader = NULL;
+  ath_record record;
+  assert_ok(ath_tfrecord_open(path, &reader));
+  assert_fails(ath_tfrecord_next(reader, &record), ATH_CORRUPT, "data checksum");
+  assert_ok(ath_tfrecord_skip(reader, &record));
+  assert_int_equal(record.length, 5);
+  assert_ok(ath_tfrecord_skip(reader, &record));
+  assert_int_equal(record.at, 16 + 5);
+  assert_ok(ath_tfrecord_skip(reader, &record));
+  assert_null(record.bytes);
+  ath_tfrecord_close(reader);
+  file.bytes[0] ^= 1; /* its length */
+  assert_ok(ath_file_write(path, file.bytes, file.length));
+  assert_ok(ath_tfrecord_open(path, &reader));
+  assert_fails(ath_tfrecord_skip(reader, &record), ATH_CORRUPT, "length checksum");
+  ath_tfrecord_close(reader);
+  ath_buffer_free(&file);
+  remove_folder(folder);
+}
+
 static void a_cut_inside_a_record_is_truncated(void **state) {
   (void)state;
   char *folder = make_folder();
@@ -258,6 +289,7 @@ int main(void) {
       cmocka_unit_test(a_record_has_the_golden_bytes),
       cmocka_unit_test(records_come_back_with_number_and_place),
       cmocka_unit_test(a_flipped_bit_is_found_and_located),
+      cmocka_unit_test(skipping_looks_at_lengths_alone),
       cmocka_unit_test(a_cut_inside_a_record_is_truncated),
       cmocka_unit_test(an_enormous_length_is_truncated),
       cmocka_unit_test(a_compressed_file_is_named_as_such),
