@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/resize.h"
 #include "tokenizers/pipeline.h"
 
 static ath_status no_memory(size_t bytes) {
@@ -113,20 +114,14 @@ void ath_text_free(ath_text_buffer *self) {
 
 /* --- tokens -------------------------------------------------------------------------------- */
 
-static bool resize(void **memory, size_t bytes) {
-  void *moved = realloc(*memory, bytes);
-  if (moved != NULL) *memory = moved;
-  return moved != NULL;
-}
-
 ath_status ath_run_reserve(ath_run *run, size_t extra) {
   ath_encoding *out = run->out;
   assert(out->length <= out->capacity);
   if (extra <= out->capacity - out->length) return ATH_OK;
   size_t capacity = (out->length + extra) * 2;
-  if (!resize((void **)&out->ids, capacity * sizeof *out->ids) ||
-      !resize((void **)&out->starts, capacity * sizeof *out->starts) ||
-      !resize((void **)&out->ends, capacity * sizeof *out->ends))
+  if (!ath_resize(&out->ids, capacity * sizeof *out->ids) ||
+      !ath_resize(&out->starts, capacity * sizeof *out->starts) ||
+      !ath_resize(&out->ends, capacity * sizeof *out->ends))
     return no_memory(capacity * sizeof *out->ids);
   out->capacity = capacity;
   return ATH_OK;
@@ -137,7 +132,7 @@ ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) {
   if (!run->tokens) return ATH_OK;
   if (run->surface_count == run->surface_capacity) {
     size_t capacity = run->surface_capacity * 2 + 16;
-    if (!resize((void **)&run->surfaces, capacity * sizeof *run->surfaces))
+    if (!ath_resize(&run->surfaces, capacity * sizeof *run->surfaces))
       return no_memory(capacity * sizeof *run->surfaces);
     run->surface_capacity = capacity;
   }
@@ -176,7 +171,7 @@ ath_status ath_pieces_add(ath_pieces *self, const char *bytes, size_t length) {
   assert(self->count <= self->capacity);
   if (self->count == self->capacity) {
     size_t capacity = self->capacity * 2 + 64;
-    if (!resize((void **)&self->ends, capacity * sizeof *self->ends))
+    if (!ath_resize(&self->ends, capacity * sizeof *self->ends))
       return no_memory(capacity * sizeof *self->ends);
     self->capacity = capacity;
   }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/resize.h"
+
 enum {
   BLOCK = 256,
   NODES_MAX = 1 << 28,
@@ -40,12 +42,6 @@ static int compare(const void *a, const void *b) {
 
 static ath_status no_memory(void) { return ath_fail(ATH_NO_MEMORY, "no memory for the trie"); }
 
-static bool resize(void **memory, size_t bytes) {
-  void *moved = realloc(*memory, bytes);
-  if (moved != NULL) *memory = moved;
-  return moved != NULL;
-}
-
 /* Appends 256 free places, and puts them at the ring's end. */
 static ath_status add_block(builder *self) {
   assert(self->size % BLOCK == 0);
@@ -53,9 +49,9 @@ static ath_status add_block(builder *self) {
   if (size > NODES_MAX) return ath_fail(ATH_INVALID, "the vocabulary is too large for a trie");
   if ((self->size & (self->size - 1)) == 0) { /* grows at powers of two, to twice that */
     size_t room = self->size == 0 ? BLOCK : self->size * 2;
-    if (!resize((void **)&self->nodes, room * sizeof *self->nodes) ||
-        !resize((void **)&self->next, room * sizeof *self->next) ||
-        !resize((void **)&self->previous, room * sizeof *self->previous))
+    if (!ath_resize(&self->nodes, room * sizeof *self->nodes) ||
+        !ath_resize(&self->next, room * sizeof *self->next) ||
+        !ath_resize(&self->previous, room * sizeof *self->previous))
       return no_memory();
   }
   if (self->size == 0) self->next[0] = self->previous[0] = 0;
@@ -107,7 +103,7 @@ static void take(builder *self, uint32_t place, uint32_t parent) {
 static ath_status push(task_stack *self, task item) {
   if (self->count == self->capacity) {
     size_t capacity = self->capacity == 0 ? 256 : self->capacity * 2;
-    if (!resize((void **)&self->items, capacity * sizeof *self->items)) return no_memory();
+    if (!ath_resize(&self->items, capacity * sizeof *self->items)) return no_memory();
     self->capacity = capacity;
   }
   self->items[self->count++] = item;
