@@ -262,8 +262,8 @@ static ath_status check_inputs(preparation *self) {
   return ATH_OK;
 }
 
-/* The recipe has the inputs' names and sizes, not their content; of a pipe not even the size. As for
- * make, the time says what may have been made from something else. */
+/* The recipe has the inputs' names and sizes, not their content; of a pipe not even the size. As
+ * for make, the time says what may have been made from something else. */
 static ath_status warn_of_newer_inputs(const preparation *self) {
   char path[ATH_PATH_MAX];
   struct stat made;
