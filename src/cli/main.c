@@ -35,8 +35,12 @@ ath_status ath_cli_read_line(const char **line, size_t *length) {
   ath_buffer_clear(&buffer);
   *line = NULL;
   int c;
-  while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
-    ATH_TRY_CONTEXT(ath_buffer_byte(&buffer, (char)c), "standard input: a line is too long");
+  while ((c = getc_unlocked(stdin)) != EOF && c != '\n') {
+    if (buffer.length == LINE_LIMIT)
+      return ath_fail(ATH_INVALID, "standard input: a line is longer than %d bytes; break it",
+                      LINE_LIMIT);
+    ATH_TRY_CONTEXT(ath_buffer_byte(&buffer, (char)c), "standard input");
+  }
   if (c == EOF && ferror(stdin)) return ath_fail_errno(errno, "standard input");
   if (c == EOF && buffer.length == 0) return ATH_OK;
   if (c == '\n' && buffer.length > 0 && buffer.bytes[buffer.length - 1] == '\r') buffer.length--;

@@ -168,6 +168,11 @@ def test_3_text_that_is_not_utf8(made):
     fail(3, "line 2", "tokenizer", "encode", "--tokenizer", made.tokenizer, data=b"a\nb\xff\n")
 
 
+def test_3_a_line_without_end(made):
+    fail(3, "longer than 67108864 bytes", "tokenizer", "encode", "--tokenizer", made.tokenizer,
+         data=b"a" * ((64 << 20) + 1))
+
+
 def test_3_an_unknown_key_in_the_configuration_names_the_nearest(tmp_path):
     (tmp_path / "c.yaml").write_text("max_steps: 1\nlearnin_rate: 1\n")
     fail(3, "c.yaml:2: unknown key 'learnin_rate'; did you mean 'learning_rate'?",
