@@ -69,6 +69,17 @@ ath_status ath_buffer_format(ath_buffer *self, const char *format, ...) {
   return ATH_OK;
 }
 
+ath_status ath_buffer_integer(ath_buffer *self, int64_t value) {
+  char digits[20]; /* of 2^63, and a sign */
+  size_t at = sizeof digits;
+  uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+  do digits[--at] = (char)('0' + left % 10);
+  while ((left /= 10) > 0);
+  assert(at >= 1);
+  if (value < 0) digits[--at] = '-';
+  return ath_buffer_append(self, digits + at, sizeof digits - at);
+}
+
 ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) {
   ATH_TRY(ath_buffer_byte(self, '"'));
   size_t plain = 0; /* start of the run that needs no escape */

@@ -27,6 +27,8 @@ ath_status ath_buffer_byte(ath_buffer *self, char byte) ATH_MUST_CHECK;
 ath_status ath_buffer_format(ath_buffer *self, const char *format, ...)
     ATH_PRINTF(2, 3) ATH_MUST_CHECK;
 
+/* Appends a whole number in decimal digits: many times faster than ath_buffer_format. */
+ath_status ath_buffer_integer(ath_buffer *self, int64_t value) ATH_MUST_CHECK;
 /* Appends `bytes` as a JSON string with its quotes; UTF-8 is kept as it is. */
 ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) ATH_MUST_CHECK;
 /* Appends the shortest decimal form that reads back as the same double ("-3.5", "0.0", "1e-7",

@@ -107,8 +107,10 @@ static ath_status put_json(encoder *self) {
   const ath_encoding *e = &self->encoding;
   ath_buffer *out = &self->line;
   ATH_TRY(ath_buffer_string(out, "{\"ids\":["));
-  for (size_t i = 0; i < e->length; i++)
-    ATH_TRY(ath_buffer_format(out, "%s%d", i > 0 ? "," : "", e->ids[i]));
+  for (size_t i = 0; i < e->length; i++) {
+    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
+    ATH_TRY(ath_buffer_integer(out, e->ids[i]));
+  }
   ATH_TRY(ath_buffer_string(out, "],\"tokens\":["));
   for (size_t i = 0; i < e->length; i++) {
     size_t length;
@@ -117,8 +119,13 @@ static ath_status put_json(encoder *self) {
     ATH_TRY(ath_buffer_json(out, token, length));
   }
   ATH_TRY(ath_buffer_string(out, "],\"offsets\":["));
-  for (size_t i = 0; i < e->length; i++)
-    ATH_TRY(ath_buffer_format(out, "%s[%u,%u]", i > 0 ? "," : "", e->starts[i], e->ends[i]));
+  for (size_t i = 0; i < e->length; i++) {
+    ATH_TRY(ath_buffer_string(out, i > 0 ? ",[" : "["));
+    ATH_TRY(ath_buffer_integer(out, e->starts[i]));
+    ATH_TRY(ath_buffer_byte(out, ','));
+    ATH_TRY(ath_buffer_integer(out, e->ends[i]));
+    ATH_TRY(ath_buffer_byte(out, ']'));
+  }
   return ath_buffer_string(out, "]}\n");
 }
 
@@ -140,8 +147,10 @@ static ath_status put_plain(encoder *self) {
     if (i > 0) ATH_TRY(ath_buffer_byte(&self->line, ' '));
     ATH_TRY(put_visible(&self->line, token, length));
   }
-  for (size_t i = 0; i < e->length; i++)
-    ATH_TRY(ath_buffer_format(&self->line, "%c%d", i > 0 ? ' ' : '\t', e->ids[i]));
+  for (size_t i = 0; i < e->length; i++) {
+    ATH_TRY(ath_buffer_byte(&self->line, i > 0 ? ' ' : '\t'));
+    ATH_TRY(ath_buffer_integer(&self->line, e->ids[i]));
+  }
   return ath_buffer_byte(&self->line, '\n');
 }
 

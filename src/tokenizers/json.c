@@ -221,7 +221,7 @@ void ath_json_put_text(ath_json_writer *self, const char *key, const char *strin
 
 void ath_json_put_integer(ath_json_writer *self, const char *key, int64_t value) {
   begin_value(self, key);
-  STEP(self, ath_buffer_format(self->out, "%lld", (long long)value));
+  STEP(self, ath_buffer_integer(self->out, value));
 }
 
 void ath_json_put_number(ath_json_writer *self, const char *key, double value) {

@@ -163,6 +163,21 @@ static void doubles_are_written_shortest_and_read_back_the_same(void **state) {
 
 /* --- hash map ------------------------------------------------------------------------------ */
 
+static void whole_numbers_are_written_as_printf_writes_them(void **state) {
+  (void)state;
+  const int64_t values[] = {0, 1, -1, 9, 10, -10, 12345, INT32_MAX, INT32_MIN, INT64_MAX,
+                            INT64_MIN};
+  ath_buffer buffer = ath_buffer_make(64);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    char expected[32];
+    snprintf(expected, sizeof expected, "%lld", (long long)values[i]);
+    ath_buffer_clear(&buffer);
+    assert_ok(ath_buffer_integer(&buffer, values[i]));
+    assert_string_equal(buffer.bytes, expected);
+  }
+  ath_buffer_free(&buffer);
+}
+
 static void the_map_finds_what_was_set_and_nothing_else(void **state) {
   (void)state;
   ath_hash_map *map = NULL;
@@ -234,6 +249,7 @@ int main(void) {
     cmocka_unit_test(a_buffer_grows_to_its_maximum_and_no_further),
     cmocka_unit_test(json_strings_are_escaped_as_the_standard_says),
     cmocka_unit_test(doubles_are_written_shortest_and_read_back_the_same),
+    cmocka_unit_test(whole_numbers_are_written_as_printf_writes_them),
     cmocka_unit_test(the_map_finds_what_was_set_and_nothing_else),
     cmocka_unit_test(keys_may_hold_nul_bytes),
     cmocka_unit_test(a_slip_finds_its_name_and_nonsense_finds_none),
