@@ -141,6 +141,9 @@ typedef struct ath_batch {
 
 typedef struct ath_batcher ath_batcher;
 
+/* Epochs are counted in 16 bits of the random numbers' counter. */
+enum { ATH_EPOCHS_MAX = 1 << 16 };
+
 /* Starts a thread that prepares batches ahead. A dataset smaller than one batch gives one padded
  * batch per epoch. The dataset must outlive the batcher, which belongs to one thread at a time.
  * ATH_INVALID for options out of range and for a tokenizer without a mask or padding token. */

@@ -14,7 +14,7 @@
 #include "athanor/dataset.h"
 #include "base/random.h"
 
-enum { RING = 4, TEXT_MAX = 1024, EPOCHS_MAX = 1 << 16, ELEMENTS_MAX = 1 << 28 };
+enum { RING = 4, TEXT_MAX = 1024, ELEMENTS_MAX = 1 << 28 };
 
 typedef struct slot {
   ath_batch batch;
@@ -108,10 +108,10 @@ static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, u
 /* Makes batch `number`, padded to its full size if it is the last of its epoch. */
 static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t number) {
   const ath_batch_options *o = &self->options;
-  if (number / self->per_epoch >= EPOCHS_MAX)
+  if (number / self->per_epoch >= ATH_EPOCHS_MAX)
     return ath_fail(ATH_INVALID, "batch %llu is in epoch %llu; at most %d epochs are possible",
                     (unsigned long long)number, (unsigned long long)(number / self->per_epoch),
-                    EPOCHS_MAX);
+                    ATH_EPOCHS_MAX);
   batch->number = number;
   batch->epoch = (uint32_t)(number / self->per_epoch);
   batch->scored = batch->tokens = batch->unscored = 0;

@@ -117,6 +117,13 @@ static ath_status make_schedule(ath_run *self) {
   if (o->warmup_steps == 0)
     self->schedule.warmup_steps =
         (int64_t)ceil((double)self->schedule.total_steps * o->warmup_ratio);
+  double epochs = (double)self->schedule.total_steps * (double)o->gradient_accumulation_steps /
+                  (double)self->batches_per_epoch;
+  if (epochs > ATH_EPOCHS_MAX)
+    return ath_fail(ATH_INVALID, "%lld steps are %.0f epochs over %s, and at most %d are possible: "
+                    "lower max_steps or num_train_epochs, or train on more data",
+                    (long long)self->schedule.total_steps, epochs, o->train_dataset,
+                    ATH_EPOCHS_MAX);
   return ath_schedule_kind_from_name(o->lr_scheduler_type, &self->schedule.kind);
 }
 

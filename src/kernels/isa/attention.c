@@ -50,15 +50,20 @@ typedef struct head {
 
 /* --- scratch ------------------------------------------------------------------------------- */
 
-static float *take(float **next, int64_t floats) {
-  float *out = *next;
-  *next += round_up(floats + PAD, CACHE_LINE / 4);
+typedef struct layout {
+  float *base; /* NULL: only counted */
+  int64_t used;
+} layout;
+
+static float *take(layout *next, int64_t floats) {
+  float *out = next->base != NULL ? next->base + next->used : NULL;
+  next->used += round_up(floats + PAD, CACHE_LINE / 4);
   return out;
 }
 
 /* Lays out one thread's scratch from `base`; returns its floats. */
 static int64_t lay_out(head *h, ath_attention_shape s, bool backward, float *base) {
-  float *next = base;
+  layout next = {.base = base};
   h->length = s.length;
   h->size = s.head_size;
   h->hidden = s.heads * s.head_size;
@@ -74,7 +79,7 @@ static int64_t lay_out(head *h, ath_attention_shape s, bool backward, float *bas
   h->turned = take(&next, h->size_padded * WIDE);
   if (!backward) {
     h->v_columns = take(&next, h->size_padded * s.length);
-    return next - base;
+    return next.used;
   }
   h->v_rows = take(&next, keys * s.head_size);
   h->k_columns = take(&next, h->size_padded * s.length);
@@ -84,7 +89,7 @@ static int64_t lay_out(head *h, ath_attention_shape s, bool backward, float *bas
   h->dout_wide = take(&next, h->size_wide * PANELS * WIDE);
   h->dk = take(&next, keys * h->size_wide);
   h->dv = take(&next, keys * h->size_wide);
-  return next - base;
+  return next.used;
 }
 
 /* Threads that may run: a constant of the machine, so that scratch sized when a step is planned
