@@ -68,7 +68,7 @@ typedef struct ath_train_options {
   int64_t hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
   const char *hidden_act;
   int64_t max_position_embeddings, pad_vocab_to_multiple_of;
-  double hidden_dropout_prob, attention_probs_dropout_prob;
+  double hidden_dropout_prob, attention_probs_dropout_prob, initializer_range;
   int64_t per_device_train_batch_size, per_device_eval_batch_size, gradient_accumulation_steps;
   double num_train_epochs;
   int64_t max_steps;

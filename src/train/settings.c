@@ -40,6 +40,8 @@ static const ath_setting settings[] = {
   NUMBER(hidden_dropout_prob, 0, 0.99, true, "Dropout after embeddings, attention and "
          "feed-forward layers"),
   NUMBER(attention_probs_dropout_prob, 0, 0.99, true, "Dropout of the attention probabilities"),
+  NUMBER(initializer_range, 0, 10, true, "Deviation of the initial weights; narrow models learn "
+         "sooner with about 1/sqrt(hidden_size)"),
   INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
   INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
   INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
@@ -82,7 +84,7 @@ ath_status ath_train_options_init(ath_train_options *out) {
   *out = (ath_train_options){
     .hidden_size = 256, .num_hidden_layers = 4, .num_attention_heads = 4,
     .intermediate_size = 1024, .hidden_act = "gelu",
-    .hidden_dropout_prob = 0.1, .attention_probs_dropout_prob = 0.1,
+    .hidden_dropout_prob = 0.1, .attention_probs_dropout_prob = 0.1, .initializer_range = 0.02,
     .per_device_train_batch_size = 8, .per_device_eval_batch_size = 8,
     .gradient_accumulation_steps = 1, .num_train_epochs = 3, .max_steps = -1,
     .learning_rate = 5e-5, .lr_scheduler_type = "linear",

@@ -46,6 +46,7 @@ static ath_status config_from_settings(const ath_run *self, ath_model_config *co
   config->num_hidden_layers = o->num_hidden_layers;
   config->num_attention_heads = o->num_attention_heads;
   config->intermediate_size = o->intermediate_size;
+  config->initializer_range = o->initializer_range;
   config->hidden_dropout_prob = o->hidden_dropout_prob;
   config->attention_probs_dropout_prob = o->attention_probs_dropout_prob;
   if (strlen(o->hidden_act) >= sizeof config->hidden_act)
@@ -84,6 +85,7 @@ static void adopt_config(ath_run *self) {
   o->intermediate_size = config->intermediate_size;
   o->hidden_act = config->hidden_act;
   o->max_position_embeddings = config->max_position_embeddings;
+  o->initializer_range = config->initializer_range;
   o->hidden_dropout_prob = config->hidden_dropout_prob;
   o->attention_probs_dropout_prob = config->attention_probs_dropout_prob;
 }
