@@ -219,7 +219,7 @@ typedef struct ath_train_summary {
   ath_eval_result eval;       /* of the final weights */
   uint64_t tokens;            /* attended tokens, the resumed part included */
   double seconds;             /* of training, the resumed part included */
-  double tokens_per_second, gflops; /* of this process; gflops counts 10^9 operations per second */
+  double tokens_per_second, gflops; /* over `seconds`; gflops counts 10^9 operations per second */
   int64_t parameters;
   int64_t resumed_from;       /* step of the checkpoint; 0 for a fresh start */
 } ath_train_summary;

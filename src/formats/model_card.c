@@ -51,7 +51,7 @@ static ath_status put_metrics(const ath_model_card *self, ath_buffer *out) {
     ATH_TRY(ath_buffer_string(out, "| "));
     ATH_TRY(put_cell(self->metrics[i].name, out));
     if (isnan(value)) ATH_TRY(ath_buffer_string(out, " | nan |\n")); /* printf adds a sign */
-    else ATH_TRY(ath_buffer_format(out, " | %.4f |\n", value));
+    else ATH_TRY(ath_buffer_format(out, " | %.*f |\n", value == floor(value) ? 0 : 4, value));
   }
   return ath_buffer_byte(out, '\n');
 }

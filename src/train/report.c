@@ -17,10 +17,10 @@ static double mean(double sum, double count) {
 }
 
 /* Of the matrix products and attention, in 10^9 operations per second. */
-static double gflops_over(const ath_run *run, const ath_run_window *window) {
+static double gflops_over(const ath_run *run, double steps, double seconds) {
   double per_step = ath_program_get_stats(ath_step_program(run->step)).flops *
                     (double)run->options.gradient_accumulation_steps;
-  return mean(1e-9 * per_step * (double)window->steps, window->seconds);
+  return mean(1e-9 * per_step * steps, seconds);
 }
 
 /* --- files --------------------------------------------------------------------------------- */
@@ -98,7 +98,8 @@ ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double l
     {"train/learning_rate", learning_rate},
     {"train/grad_norm", latest->norm},
     {"train/tokens_per_second", mean((double)w->tokens, w->seconds)},
-    {"train/peak_share", mean(gflops_over(self, w), self->peak_gflops)},
+    {"train/peak_share", mean(gflops_over(self, (double)w->steps, w->seconds),
+                              self->peak_gflops)},
   };
   self->window = (ath_run_window){0};
   return write_scalars(self, scalars, sizeof scalars / sizeof *scalars);
@@ -135,8 +136,8 @@ void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
     .train_loss = mean(p->loss_sum, p->weight_sum),
     .evaluated = self->evaluated, .eval = self->eval,
     .tokens = p->tokens, .seconds = p->seconds,
-    .tokens_per_second = mean((double)self->whole.tokens, self->whole.seconds),
-    .gflops = gflops_over(self, &self->whole),
+    .tokens_per_second = mean((double)p->tokens, p->seconds),
+    .gflops = gflops_over(self, (double)p->step, p->seconds),
     .parameters = ath_model_size(self->model), .resumed_from = self->resumed_from,
   };
 }
