@@ -55,8 +55,9 @@ const ath_command ath_command_eval = {
   .summary = "loss, perplexity and accuracy of a model on prepared shards",
   .details =
       "Every record is scored exactly once, with masks that depend on the seed and the record\n"
-      "alone, so that two evaluations of one model agree to the last bit. The perplexity is that\n"
-      "of masked positions: compare it only between models with the same tokenizer.\n\n"
+      "alone, so that two evaluations of one model, with one batch size, agree to the last bit.\n"
+      "The perplexity is that of masked positions: compare it only between models with the same\n"
+      "tokenizer.\n\n"
       "Example:\n"
       "  athanor eval --model runs/demo --data runs/demo/data/validation",
   .run = run,

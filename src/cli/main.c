@@ -1,6 +1,7 @@
 /* main.c: finds the command, runs it, and turns its status into one line and an exit code. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/nearest.h"
@@ -18,9 +19,15 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 volatile sig_atomic_t ath_cli_stop;
 
+/* Says so at once: the step or block under way may take long. Only write may be called here. */
 static void on_signal(int number) {
+  static const char text[] = "\nstopping; work under way is saved first, once more ends at once\n";
+  int before = errno;
   ath_cli_stop = 1;
   signal(number, SIG_DFL);
+  ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  (void)written;
+  errno = before;
 }
 
 void ath_cli_catch_signals(void) {
@@ -120,11 +127,25 @@ static bool print_group(int argc, char **argv) {
   return true;
 }
 
+/* "athanor help COMMAND" is COMMAND --help. */
+static ath_status dispatch(int argc, char **argv);
+static ath_status help(int argc, char **argv) {
+  char option[] = "--help", *words[4] = {NULL};
+  int count = 0;
+  while (count < argc && count < 2) {
+    words[count] = argv[count];
+    count++;
+  }
+  words[count++] = option;
+  return dispatch(count, words);
+}
+
 static ath_status dispatch(int argc, char **argv) {
   if (argc == 0) {
     print_help();
     return ath_fail(ATH_USAGE, "no command given");
   }
+  if (strcmp(argv[0], "help") == 0 && argc > 1) return help(argc - 1, argv + 1);
   if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
       strcmp(argv[0], "help") == 0) {
     print_help();

@@ -118,7 +118,9 @@ const ath_command ath_command_train = {
       "end the model as transformers reads it. Started again, an interrupted run goes on from its\n"
       "newest whole checkpoint and ends with the same bits. The first Ctrl-C finishes the step,\n"
       "saves and exits with code 13; a second ends at once.\n\n"
-      "Example:\n"
-      "  athanor train --config demo.yaml --learning-rate 1e-3",
+      "Examples:\n"
+      "  athanor train --tokenizer run/tokenizer --train-dataset run/data/train \\\n"
+      "    --eval-dataset run/data/validation --output-dir run/model --max-steps 1000\n"
+      "  athanor train --config examples/demo.yaml --learning-rate 5e-4",
   .run = run,
 };

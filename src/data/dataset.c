@@ -69,7 +69,10 @@ static ath_status check_foreign(const ath_dataset *self) {
                     "%s: this dataset is not finished; run \"athanor data prepare\" again, it "
                     "will continue", self->folder);
   if (self->count > 0) return ATH_OK;
-  return ath_fail(ATH_NOT_FOUND, "%s: no *.tfrecord files in this folder", self->folder);
+  char train[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(train, self->folder, "train"));
+  const char *hint = ath_path_is_folder(train) ? "; name its train/ or validation/" : "";
+  return ath_fail(ATH_NOT_FOUND, "%s: no *.tfrecord files in this folder%s", self->folder, hint);
 }
 
 /* The shards in the folder are those that the manifest lists, no more and no less. */

@@ -152,9 +152,11 @@ ath_status ath_train_options_check(const ath_train_options *self) {
     {"device", self->device}};
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
     if (needed[i].value == NULL || *needed[i].value == '\0')
-      return ath_fail(ATH_USAGE, "%s is not given", needed[i].name);
+      return ath_fail(ATH_USAGE, "%s is not given; every setting is a flag (with - for _) or a key "
+                      "of the --config file", needed[i].name);
   if (self->tokenizer == NULL && self->model_name_or_path == NULL)
-    return ath_fail(ATH_USAGE, "tokenizer is not given");
+    return ath_fail(ATH_USAGE, "tokenizer is not given: the folder that athanor tokenizer train or "
+                    "the Hugging Face libraries wrote");
   if (self->config_name != NULL && self->model_name_or_path != NULL)
     return ath_fail(ATH_USAGE, "config_name and model_name_or_path both name an architecture; "
                                "give one of them");
