@@ -179,6 +179,17 @@ static void fill_inputs(ath_filler *self) {
   ath_position_ids(self->ids, 1, self->length, (int32_t)config->pad_token_id, self->position_ids);
 }
 
+/* Weights that hold NaN give logits that no order chooses among. A row that pads the vocabulary may
+ * be -infinity. */
+static ath_status check_logits(const ath_filler *self, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (isnan(self->logits[i]) || self->logits[i] == INFINITY)
+      return ath_fail(ATH_INVALID, "%s: the model's outputs are not finite; its weights are "
+                      "damaged or its training diverged: use an earlier checkpoint",
+                      self->weights);
+  return ATH_OK;
+}
+
 /* The `top_k` largest of logits[count], best first, equal ones by lower id: one pass with an
  * insertion into the short list. */
 static void choose_top(const float *logits, int32_t count, size_t top_k, ath_filling *out) {
@@ -243,6 +254,7 @@ ath_status ath_filler_run(ath_filler *self, const char *text, int top_k, ath_fil
   fill_inputs(self);
   ATH_TRY(ath_program_run(self->program));
   ATH_TRY(ath_program_get_output(self->program, "logits", self->logits));
+  ATH_TRY(check_logits(self, masks * (size_t)vocab));
   ath_fill_result result = {.masks = masks, .top_k = (size_t)top_k,
                             .fillings = calloc(masks * (size_t)top_k, sizeof *result.fillings)};
   if (result.fillings == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the fillings");
