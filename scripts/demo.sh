@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The main job on real text, each step a printed command that works by hand as well:
 #
-#   scripts/demo.sh [TEXT]    a tokenizer, shards, a model in runs/demo, and answers
+#   scripts/demo.sh           a tokenizer, shards and a model in runs/demo, and answers
+#   scripts/demo.sh my.txt    the same from your text, in runs/my
 #
 # A second run continues where the first stopped. DEMO_OPTIONS adds options to the training
 # command ("--max-steps 40" for a short run).
@@ -9,8 +10,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/build:$PATH
 run=runs/demo
-text=${1:-$run/text.txt}
-mkdir -p $run
+paths=() # what a run elsewhere has to say differently from examples/demo.yaml
+text=$run/text.txt
+if [ $# -gt 0 ]; then
+  text=$1
+  run=runs/$(basename "${text%.*}")
+  paths=(--tokenizer "$run/tokenizer" --train-dataset "$run/data/train"
+         --eval-dataset "$run/data/validation" --output-dir "$run")
+fi
+mkdir -p "$run"
 
 # Prints a command as one would type it, and runs it.
 step() {
@@ -26,7 +34,7 @@ step() {
 say() { printf '\n# %s\n' "$*" >&2; }
 
 if [ $# -eq 0 ] && [ ! -s $text ]; then
-  say "the definitions of WordNet, one entry a line"
+  say "the definitions of WordNet's nouns, one a line"
   scripts/demo_text.sh >$text.part
   mv $text.part $text
 fi
@@ -34,32 +42,32 @@ fi
 # Tokenizer, records and model belong to one text; another one would go on training a model of this.
 [ -s "$text" ] || { echo "demo: $text is missing or empty" >&2; exit 1; }
 sum=$(cksum <"$text")
-if [ -f $run/text.cksum ] && [ "$(cat $run/text.cksum)" != "$sum" ]; then
+if [ -f "$run/text.cksum" ] && [ "$(cat "$run/text.cksum")" != "$sum" ]; then
   echo "demo: $run was made from another text; move it away or remove it first" >&2
   exit 1
 fi
-echo "$sum" >$run/text.cksum
+echo "$sum" >"$run/text.cksum"
 
 begun=$SECONDS
 say "1. A Unigram tokenizer from $(du -h "$text" | cut -f1) of text"
-[ -f $run/tokenizer/tokenizer.json ] ||
+[ -f "$run/tokenizer/tokenizer.json" ] ||
   step athanor tokenizer train --model unigram --vocab-size 8000 --input "$text" \
-    --output $run/tokenizer
-step athanor tokenizer encode --tokenizer $run/tokenizer "a river flows into the sea"
+    --output "$run/tokenizer"
+step athanor tokenizer encode --tokenizer "$run/tokenizer" "a river flows into the sea"
 
-say "2. Records of 128 tokens in TFRecord shards"
-step athanor data prepare --tokenizer $run/tokenizer --input "$text" --max-length 128 \
-  --validation-split-percentage 5 --output $run/data
-step athanor data inspect $run/data/train
+say "2. Records of 64 tokens in TFRecord shards"
+step athanor data prepare --tokenizer "$run/tokenizer" --input "$text" --max-length 64 \
+  --validation-split-percentage 5 --output "$run/data"
+step athanor data inspect "$run/data/train"
 
 say "3. A RoBERTa of 4 layers, trained to fill masks"
 # shellcheck disable=SC2086
-step athanor train --config examples/demo.yaml ${DEMO_OPTIONS:-}
-step athanor eval --model $run --data $run/data/validation
+step athanor train --config examples/demo.yaml "${paths[@]}" ${DEMO_OPTIONS:-}
+step athanor eval --model "$run" --data "$run/data/validation"
 
 say "4. Its answers"
-step athanor fill-mask --model $run \
-  "Paris: the capital and largest city of [MASK]." \
-  "a small [MASK] that lives in the forest" \
+step athanor fill-mask --model "$run" \
+  "the capital and largest city of [MASK]" \
+  "any of various small [MASK] of the family" \
   "the act of [MASK] something"
 say "done in $((SECONDS - begun)) seconds; the model is in $run, and opens in transformers as it is"
