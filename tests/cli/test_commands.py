@@ -19,6 +19,7 @@ DEADLINE = 60  # seconds that a command may take here
 # What each command promises, from the README and the names of Hugging Face's TrainingArguments.
 TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir config-name
     model-name-or-path hidden-size num-hidden-layers num-attention-heads intermediate-size
+    initializer-range
     hidden-act max-position-embeddings pad-vocab-to-multiple-of hidden-dropout-prob
     attention-probs-dropout-prob per-device-train-batch-size per-device-eval-batch-size
     gradient-accumulation-steps num-train-epochs max-steps max-train-minutes learning-rate
@@ -370,7 +371,7 @@ def interrupt(command, number, ready):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_13_training_stopped_by_a_signal_saves_a_checkpoint(made, tmp_path, number):
     log = tmp_path / "log.jsonl"
-    steps = ("--max-steps", 10**7, "--save-steps", 0)
+    steps = ("--max-steps", 10**6, "--save-steps", 0)
     code, messages = interrupt(made.training(tmp_path, *steps), number,
                                lambda: log.exists() and log.stat().st_size > 0)
     assert code == 13 and "checkpoint-" in messages.splitlines()[-1]
