@@ -27,6 +27,7 @@ typedef struct ath_run_window {
 
 typedef struct ath_run {
   ath_train_options options; /* resolved; strings belong to the caller's options */
+  int lock; /* output_dir, open and locked while the run lasts; -1: not yet */
   ath_tokenizer *tokenizer;
   ath_dataset *data, *eval_data; /* eval_data may be NULL */
   ath_model *model;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "train/run.h"
@@ -175,11 +176,12 @@ static ath_status open_all(ath_run *self) {
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
-  *self = (ath_run){.options = *options};
+  *self = (ath_run){.options = *options, .lock = -1};
   return open_all(self);
 }
 
 void ath_run_close(ath_run *self) {
+  if (self->lock >= 0) close(self->lock);
   ath_batcher_destroy(self->batcher);
   ath_evaluator_destroy(self->evaluator);
   ath_step_destroy(self->step);
