@@ -41,8 +41,11 @@ ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) ATH_MUST_CH
 void ath_tokenizer_destroy(ath_tokenizer *self); /* NULL is allowed */
 
 /* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json into a folder, which
- * is made if missing. The same tokenizer always gives the same bytes. */
-ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder) ATH_MUST_CHECK;
+ * is made if missing. The same arguments always give the same bytes. `model_max_length` is the most
+ * tokens that the model beside it takes, specials included, to which other programs then cut; 0:
+ * not known. */
+ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder,
+                              int64_t model_max_length) ATH_MUST_CHECK;
 
 /* SHA-256 of the bytes of tokenizer.json as ath_tokenizer_save writes it, as 64 hex digits: the
  * identity that shards and models record. Computed at the first call, which takes about as long as

@@ -75,7 +75,7 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   ath_tokenizer *tokenizer;
   ath_training_report report;
   ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));
-  ath_status status = ath_tokenizer_save(tokenizer, output);
+  ath_status status = ath_tokenizer_save(tokenizer, output, 0);
   if (status == ATH_OK) status = print_training(&report, tokenizer, output);
   ath_tokenizer_destroy(tokenizer);
   return status;

@@ -64,7 +64,8 @@ static void write_decoder_token(const ath_added_token *t, ath_json_writer *out) 
 
 /* The class is the one that takes tokenizer.json as it is, in transformers 4 and 5 alike; the
  * largest length is transformers' way of saying that none is known. */
-static ath_status write_config(const ath_tokenizer *self, ath_buffer *out) {
+static ath_status write_config(const ath_tokenizer *self, int64_t model_max_length,
+                               ath_buffer *out) {
   ath_json_writer writer = ath_json_writer_make(out);
   ath_json_open(&writer, NULL, '{');
   ath_json_open(&writer, "added_tokens_decoder", '{');
@@ -73,7 +74,9 @@ static ath_status write_config(const ath_tokenizer *self, ath_buffer *out) {
   ath_json_close(&writer, '}');
   ath_json_put_flag(&writer, "clean_up_tokenization_spaces", false);
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) {
-    if (by_name[r] == ATH_TOKEN_PAD)
+    if (by_name[r] == ATH_TOKEN_PAD && model_max_length > 0)
+      ath_json_put_integer(&writer, "model_max_length", model_max_length);
+    else if (by_name[r] == ATH_TOKEN_PAD)
       ath_json_put_literal(&writer, "model_max_length", "1000000000000000019884624838656");
     if (by_name[r] == ATH_TOKEN_UNK)
       ath_json_put_text(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
@@ -84,7 +87,9 @@ static ath_status write_config(const ath_tokenizer *self, ath_buffer *out) {
   return ath_buffer_byte(out, '\n');
 }
 
-static ath_status write_map(const ath_tokenizer *self, ath_buffer *out) {
+static ath_status write_map(const ath_tokenizer *self, int64_t model_max_length,
+                            ath_buffer *out) {
+  (void)model_max_length;
   ath_json_writer writer = ath_json_writer_make(out);
   ath_json_open(&writer, NULL, '{');
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) write_role(self, by_name[r], &writer);
@@ -93,21 +98,29 @@ static ath_status write_map(const ath_tokenizer *self, ath_buffer *out) {
   return ath_buffer_byte(out, '\n');
 }
 
+static ath_status write_tokenizer(const ath_tokenizer *self, int64_t model_max_length,
+                                  ath_buffer *out) {
+  (void)model_max_length;
+  return ath_tokenizer_write(self, out);
+}
+
 /* Composes a file's bytes and puts them in place at once, so that no reader sees half a file. */
 static ath_status save_file(const ath_tokenizer *self, const char *folder, const char *name,
-                            ath_status (*compose)(const ath_tokenizer *, ath_buffer *)) {
+                            int64_t model_max_length,
+                            ath_status (*compose)(const ath_tokenizer *, int64_t, ath_buffer *)) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, name));
   ath_buffer bytes = ath_buffer_make(JSON_LIMIT);
-  ath_status status = compose(self, &bytes);
+  ath_status status = compose(self, model_max_length, &bytes);
   if (status == ATH_OK) status = ath_file_write(path, bytes.bytes, bytes.length);
   ath_buffer_free(&bytes);
   return status;
 }
 
-ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder) {
+ath_status ath_tokenizer_save(const ath_tokenizer *self, const char *folder,
+                              int64_t model_max_length) {
   ATH_TRY(ath_folder_create(folder));
-  ATH_TRY(save_file(self, folder, "tokenizer.json", ath_tokenizer_write));
-  ATH_TRY(save_file(self, folder, "tokenizer_config.json", write_config));
-  return save_file(self, folder, "special_tokens_map.json", write_map);
+  ATH_TRY(save_file(self, folder, "tokenizer.json", model_max_length, write_tokenizer));
+  ATH_TRY(save_file(self, folder, "tokenizer_config.json", model_max_length, write_config));
+  return save_file(self, folder, "special_tokens_map.json", model_max_length, write_map);
 }

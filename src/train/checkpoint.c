@@ -110,8 +110,9 @@ ath_status ath_run_save_model(const ath_run *self, const char *folder) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_folder_create(folder));
   ATH_TRY(ath_path_join(path, folder, "config.json"));
-  ATH_TRY(ath_model_config_save(ath_model_get_config(self->model), path));
-  ATH_TRY(ath_tokenizer_save(self->tokenizer, folder));
+  const ath_model_config *config = ath_model_get_config(self->model);
+  ATH_TRY(ath_model_config_save(config, path));
+  ATH_TRY(ath_tokenizer_save(self->tokenizer, folder, ath_model_config_max_length(config)));
   ATH_TRY(ath_run_save_card(self, folder));
   ATH_TRY(ath_path_join(path, folder, "model.safetensors"));
   return ath_model_save(self->model, self->state, path);

@@ -20,7 +20,7 @@ static ath_status train(void *context) {
   options.vocab_size = 40;
   options.threads = 1;
   ATH_TRY(ath_unigram_train(&path, 1, &options, &tokenizer, NULL));
-  ath_status status = ath_tokenizer_save(tokenizer, tokenizer_path);
+  ath_status status = ath_tokenizer_save(tokenizer, tokenizer_path, 0);
   if (status == ATH_OK && ath_tokenizer_hash(tokenizer) == NULL) status = ATH_NO_MEMORY;
   ath_tokenizer_destroy(tokenizer);
   return status;

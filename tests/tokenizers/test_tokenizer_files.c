@@ -197,7 +197,7 @@ static void saving_what_was_loaded_gives_it_again(void **state) {
   (void)state;
   char *folder = make_folder();
   ath_tokenizer *t = tokenizer_of(full), *again = NULL;
-  assert_ok(ath_tokenizer_save(t, in_folder(folder, "a/b")));
+  assert_ok(ath_tokenizer_save(t, in_folder(folder, "a/b"), 0));
   assert_ok(ath_tokenizer_load(in_folder(folder, "a/b"), &again));
   assert_string_equal(ath_tokenizer_hash(t), ath_tokenizer_hash(again));
   assert_int_equal(strlen(ath_tokenizer_hash(t)), 64);

@@ -75,7 +75,7 @@ static ath_buffer random_text(uint32_t seed, int lines) {
 static ath_buffer saved(const char *text, size_t length, int32_t vocab_size, int threads) {
   ath_tokenizer *tokenizer;
   assert_ok(train(text, length, vocab_size, threads, &tokenizer, NULL));
-  assert_ok(ath_tokenizer_save(tokenizer, folder));
+  assert_ok(ath_tokenizer_save(tokenizer, folder, 0));
   ath_tokenizer_destroy(tokenizer);
   ath_buffer bytes = ath_buffer_make(1 << 24);
   assert_ok(ath_file_read(in_folder(folder, "tokenizer.json"), &bytes));

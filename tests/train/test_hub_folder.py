@@ -73,6 +73,10 @@ def test_transformers_opens_it(trained):
     assert config.vocab_size == 100 and 50 < len(tokenizer) < 100
     assert (config.pad_token_id, config.bos_token_id, config.eos_token_id) == (
         tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
+    # Positions count from the padding id, so that many rows of the table are never a position.
+    room = config.max_position_embeddings - config.pad_token_id - 1
+    assert tokenizer.model_max_length == room
+    assert model(**tokenizer("the old stone house " * 99, truncation=True, return_tensors="pt"))
     with safe_open(str(folder / "model/model.safetensors"), "np") as file:
         assert file.metadata() == {"format": "pt"}
     card = (folder / "model/README.md").read_text()

@@ -49,7 +49,7 @@ static inline void make_corpus(corpus *self) {
   options.vocab_size = 80;
   ath_tokenizer *tokenizer = NULL;
   assert_ok(ath_unigram_train(paths, 1, &options, &tokenizer, NULL));
-  assert_ok(ath_tokenizer_save(tokenizer, self->tokenizer));
+  assert_ok(ath_tokenizer_save(tokenizer, self->tokenizer, 0));
   ath_prepare_options prepare = ath_prepare_defaults();
   prepare.inputs = paths;
   prepare.input_count = 1;
