@@ -122,7 +122,7 @@ const ath_kernels *ath_kernels_named(const char *isa);
  * where asked. Matrices are dense. Running it allocates nothing: scratch of ath_gemm_scratch
  * bytes, 64-byte aligned, is the caller's. A plan runs once at a time. gemm.c says which engine
  * is taken, by measurement; ATHANOR_GEMM=own|onednn overrides. Ours gives the same bits for any
- * number of threads. Buffers on huge pages (madvise) make it 5 to 25 % faster. */
+ * number of threads. */
 typedef struct ath_gemm ath_gemm;
 typedef struct ath_gemm_shape {
   int64_t m, n, k;
