@@ -6,8 +6,6 @@
  * A line's split follows from its number, its tokens from its text, and records are cut in the
  * order of the lines: nothing depends on threads or on where an earlier run was interrupted. */
 #include <assert.h>
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -224,21 +222,10 @@ static ath_status create_splits(preparation *self) {
   return ATH_OK;
 }
 
-/* The folder itself is the lock: two runs in it at once would remove each other's files. */
-static ath_status lock_output(preparation *self) {
-  const char *output = self->options->output;
-  ATH_TRY(ath_folder_create(output));
-  self->folder = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (self->folder < 0) return ath_fail_errno(errno, "%s", output);
-  if (flock(self->folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return ath_fail(ATH_DENIED, "%s: another process is preparing data here", output);
-  return ATH_OK;
-}
-
 /* Makes the folders, clears what has no owner, and finds out whether there is work to continue. */
 static ath_status open_output(preparation *self, ath_output_state *state) {
   const ath_prepare_options *o = self->options;
-  ATH_TRY(lock_output(self));
+  ATH_TRY(ath_folder_lock(o->output, "another process is preparing data here", &self->folder));
   if (o->overwrite) ATH_TRY(ath_output_discard(o->output));
   ATH_TRY(ath_output_sweep(o->output));
   ATH_TRY(ath_output_inspect(o->output, self->recipe, self->modified, self->splits, self->count,

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -145,6 +146,16 @@ ath_status ath_folder_list(const char *path, char ***names, size_t *count) {
   if (used > 0) qsort(list, used, sizeof *list, by_bytes);
   *names = list;
   *count = used;
+  return ATH_OK;
+}
+
+ath_status ath_folder_lock(const char *path, const char *busy, int *handle) {
+  *handle = -1;
+  ATH_TRY(ath_folder_create(path));
+  *handle = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (*handle < 0) return ath_fail_errno(errno, "%s", path);
+  if (flock(*handle, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return ath_fail(ATH_DENIED, "%s: %s", path, busy);
   return ATH_OK;
 }
 

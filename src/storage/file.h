@@ -30,6 +30,12 @@ ath_status ath_folder_sync(const char *path) ATH_MUST_CHECK;
 ath_status ath_folder_list(const char *path, char ***names, size_t *count) ATH_MUST_CHECK;
 void ath_folder_list_free(char **names, size_t count);
 
+/* Makes the folder, if missing, and locks it against other processes (and other handles) that lock
+ * it too: two runs in one folder would remove each other's files. ATH_DENIED "<path>: <busy>" while
+ * another holds it. Closing *handle lets go; so does the end of the process. Where the file system
+ * knows no locks there is none. On failure *handle is −1 or still to be closed. */
+ath_status ath_folder_lock(const char *path, const char *busy, int *handle) ATH_MUST_CHECK;
+
 ath_status ath_file_size(const char *path, uint64_t *size) ATH_MUST_CHECK;
 
 /* Appends the whole file to `out`, whose maximum bounds the file's size (ATH_NO_MEMORY). After a

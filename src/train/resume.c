@@ -1,10 +1,7 @@
 /* resume.c: where a run begins: at a checkpoint, at given weights, or at initial values. */
-#include <errno.h>
-#include <fcntl.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "athanor/safetensors.h"
 #include "base/log.h"
@@ -137,24 +134,13 @@ static ath_status start_anew(ath_run *self) {
   return load_initial(self);
 }
 
-/* The folder itself is the lock: two runs in it at once would sweep each other's checkpoints. */
-static ath_status lock_output(ath_run *self) {
-  const char *folder = self->options.output_dir;
-  ATH_TRY(ath_folder_create(folder));
-  self->lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (self->lock < 0) return ath_fail_errno(errno, "%s", folder);
-  if (flock(self->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return ath_fail(ATH_DENIED, "%s: another process is training here; wait for it, or name "
-                    "another output_dir", folder);
-  return ATH_OK;
-}
-
 ath_status ath_run_start(ath_run *self) {
   const ath_train_options *o = &self->options;
   const char *from = o->resume_from_checkpoint != NULL ? o->resume_from_checkpoint : "auto";
   self->options.resume_from_checkpoint = from;
   char path[ATH_PATH_MAX];
-  ATH_TRY(lock_output(self));
+  ATH_TRY(ath_folder_lock(o->output_dir, "another process is training here; wait for it, or name "
+                          "another output_dir", &self->lock));
   ATH_TRY(ath_checkpoint_sweep(o->output_dir));
   if (o->overwrite_output_dir || strcmp(from, "none") == 0) return start_anew(self);
   if (strcmp(from, "auto") != 0) {

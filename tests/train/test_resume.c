@@ -2,6 +2,7 @@
  * one; a torn checkpoint is passed over; other settings are refused. Known failures J3, J4, J5. */
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "storage/file.h"
@@ -275,6 +276,17 @@ static void a_checkpoint_may_be_named(void **state) {
   ath_train_options_free(&options);
 }
 
+static void a_second_run_in_a_folder_is_refused_and_harms_nothing(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  int handle;
+  assert_ok(ath_folder_lock(in_run("first", "."), "held by the test", &handle));
+  assert_fails(run_until(&options, "first", 0), ATH_DENIED, "another process is training here");
+  assert_int_equal(close(handle), 0);
+  assert_ok(run_until(&options, "first", 0));
+  ath_train_options_free(&options);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_stopped_twice_ends_with_the_same_bits),
@@ -287,6 +299,7 @@ int main(void) {
     cmocka_unit_test(a_setting_that_changes_the_result_is_refused),
     cmocka_unit_test(a_finished_model_is_not_written_over_unasked),
     cmocka_unit_test(a_checkpoint_may_be_named),
+    cmocka_unit_test(a_second_run_in_a_folder_is_refused_and_harms_nothing),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
