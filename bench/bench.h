@@ -47,4 +47,28 @@ static inline float *bench_array(size_t n) {
   return out;
 }
 
+typedef struct bench_options {
+  int threads;               /* --threads N */
+  bool processor_time, json; /* --cpu, --json */
+  double seconds;            /* --seconds S: of each measurement */
+} bench_options;
+
+/* Reads the options; returns the place of the first word that is none, or −1 with the reason
+ * printed. */
+static inline int bench_parse(int count, char **arguments, bench_options *o) {
+  *o = (bench_options){.threads = 1, .seconds = 0.2};
+  int i = 1;
+  for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
+    if (strcmp(arguments[i], "--cpu") == 0) o->processor_time = true;
+    else if (strcmp(arguments[i], "--json") == 0) o->json = true;
+    else if (i + 1 < count && strcmp(arguments[i], "--threads") == 0)
+      o->threads = atoi(arguments[++i]);
+    else if (i + 1 < count && strcmp(arguments[i], "--seconds") == 0)
+      o->seconds = atof(arguments[++i]);
+    else return fprintf(stderr, "unknown option %s\n", arguments[i]), -1;
+  }
+  if (o->threads < 1) return fprintf(stderr, "--threads needs a number above 0\n"), -1;
+  return i;
+}
+
 #endif

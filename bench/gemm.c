@@ -9,9 +9,7 @@
 #include "kernels/kernels.h"
 
 typedef struct options {
-  int threads;
-  bool processor_time, json;
-  double seconds;
+  bench_options bench;
   double peak;
 } options;
 
@@ -53,7 +51,7 @@ static double measure(const char *engine, ath_gemm_shape s, const options *o) {
   float *a = bench_array((size_t)(s.m * s.k)), *b = bench_array((size_t)(s.k * s.n));
   float *c = bench_array((size_t)(s.m * s.n)), *scratch = bench_array(ath_gemm_scratch(plan) / 4);
   double best;
-  BENCH(best, o->seconds, o->processor_time,
+  BENCH(best, o->bench.seconds, o->bench.processor_time,
         if (ath_gemm_run(plan, a, b, NULL, c, scratch) != ATH_OK) stop(engine));
   ath_gemm_destroy(plan);
   free(a), free(b), free(c), free(scratch);
@@ -62,7 +60,7 @@ static double measure(const char *engine, ath_gemm_shape s, const options *o) {
 
 static void report(ath_gemm_shape s, const options *o) {
   double own = measure("own", s, o), onednn = measure("onednn", s, o);
-  const char *form = o->json
+  const char *form = o->bench.json
       ? "{\"bench\": \"gemm\", \"threads\": %d, \"m\": %lld, \"n\": %lld, \"k\": %lld, "
         "\"transposed\": \"%s\", \"own\": %.1f, \"onednn\": %.1f, \"own_share\": %.3f, "
         "\"onednn_share\": %.3f}\n"
@@ -70,27 +68,19 @@ static void report(ath_gemm_shape s, const options *o) {
   const char *transposed =
       s.transpose_a ? s.transpose_b ? "tt" : "tn" : s.transpose_b ? "nt" : "nn";
   double peak = o->peak > 0 ? o->peak : 1e30;
-  printf(form, o->threads, (long long)s.m, (long long)s.n, (long long)s.k, transposed, own, onednn,
+  printf(form, o->bench.threads, (long long)s.m, (long long)s.n, (long long)s.k, transposed, own,
+         onednn,
          own / peak, onednn / peak);
   fflush(stdout);
 }
 
 int main(int count, char **arguments) {
-  options o = {.threads = 1, .seconds = 0.2};
-  int i = 1;
-  for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++) {
-    if (strcmp(arguments[i], "--cpu") == 0) o.processor_time = true;
-    else if (strcmp(arguments[i], "--json") == 0) o.json = true;
-    else if (i + 1 < count && strcmp(arguments[i], "--threads") == 0)
-      o.threads = atoi(arguments[++i]);
-    else if (i + 1 < count && strcmp(arguments[i], "--seconds") == 0)
-      o.seconds = atof(arguments[++i]);
-    else return fprintf(stderr, "unknown option %s\n", arguments[i]), 2;
-  }
-  if (o.threads < 1) return fprintf(stderr, "--threads needs a number above 0\n"), 2;
-  omp_set_num_threads(o.threads);
-  o.peak = fma_peak(o.threads, o.processor_time);
-  if (!o.json) printf("peak %.1f GFLOP/s on %d threads\n", o.peak, o.threads);
+  options o = {0};
+  int i = bench_parse(count, arguments, &o.bench);
+  if (i < 0) return 2;
+  omp_set_num_threads(o.bench.threads);
+  o.peak = fma_peak(o.bench.threads, o.bench.processor_time);
+  if (!o.bench.json) printf("peak %.1f GFLOP/s on %d threads\n", o.peak, o.bench.threads);
   for (size_t k = 0; i == count && k < sizeof usual / sizeof usual[0]; k++) report(usual[k], &o);
   for (; i < count; i++) {
     long long m, n, k;

@@ -9,16 +9,10 @@
 #include "bench.h"
 #include "kernels/kernels.h"
 
-typedef struct options {
-  int threads;
-  bool processor_time, json;
-  double seconds;
-} options;
-
 static const ath_dropout_key2 no_dropout = {.scale = 1};
 static const ath_dropout_key2 dropout = {.key = {1, 2}, .threshold = 429496730u, .scale = 1 / 0.9f};
 
-static void report(const char *name, double value, const char *unit, const options *o) {
+static void report(const char *name, double value, const char *unit, const bench_options *o) {
   if (o->json)
     printf("{\"bench\": \"kernels\", \"kernel\": \"%s\", \"threads\": %d, \"%s\": %.2f}\n", name,
            o->threads, unit, value);
@@ -27,7 +21,8 @@ static void report(const char *name, double value, const char *unit, const optio
   fflush(stdout);
 }
 
-static void attention(const ath_kernels *k, ath_attention_shape s, bool drops, const options *o) {
+static void attention(const ath_kernels *k, ath_attention_shape s, bool drops,
+                      const bench_options *o) {
   size_t rows = (size_t)(s.batch * s.length * s.heads * s.head_size);
   ath_dropout_key2 key = drops ? dropout : no_dropout;
   float *qkv = bench_array(3 * rows), *dqkv = bench_array(3 * rows), *out = bench_array(rows);
@@ -51,7 +46,7 @@ static void attention(const ath_kernels *k, ath_attention_shape s, bool drops, c
 }
 
 /* Kernels over rows x width floats. */
-static void rows(const ath_kernels *k, int64_t n, int64_t width, const options *o) {
+static void rows(const ath_kernels *k, int64_t n, int64_t width, const bench_options *o) {
   size_t all = (size_t)(n * width);
   float *x = bench_array(all), *y = bench_array(all), *z = bench_array(all), *r = bench_array(all);
   float *w = bench_array((size_t)width), *b = bench_array((size_t)width);
@@ -80,7 +75,8 @@ static void rows(const ath_kernels *k, int64_t n, int64_t width, const options *
   free(mean), free(rstd), free(scratch);
 }
 
-static void cross_entropy(const ath_kernels *k, int64_t n, int64_t classes, const options *o) {
+static void cross_entropy(const ath_kernels *k, int64_t n, int64_t classes,
+                          const bench_options *o) {
   float *logits = bench_array((size_t)(n * classes)), *lse = bench_array((size_t)n), sums[3];
   float *weights = bench_array((size_t)n);
   int32_t *labels = calloc((size_t)n, sizeof *labels);
@@ -95,7 +91,7 @@ static void cross_entropy(const ath_kernels *k, int64_t n, int64_t classes, cons
   free(logits), free(lse), free(weights), free(labels);
 }
 
-static void adamw(const ath_kernels *k, int64_t n, const options *o) {
+static void adamw(const ath_kernels *k, int64_t n, const bench_options *o) {
   float *p = bench_array((size_t)n), *m = bench_array((size_t)n), *v = bench_array((size_t)n);
   float *g = bench_array((size_t)n);
   for (int64_t i = 0; i < n; i++) v[i] *= v[i];
@@ -107,17 +103,10 @@ static void adamw(const ath_kernels *k, int64_t n, const options *o) {
 }
 
 int main(int count, char **arguments) {
-  options o = {.threads = 1, .seconds = 0.2};
-  for (int i = 1; i < count; i++) {
-    if (strcmp(arguments[i], "--cpu") == 0) o.processor_time = true;
-    else if (strcmp(arguments[i], "--json") == 0) o.json = true;
-    else if (i + 1 < count && strcmp(arguments[i], "--threads") == 0)
-      o.threads = atoi(arguments[++i]);
-    else if (i + 1 < count && strcmp(arguments[i], "--seconds") == 0)
-      o.seconds = atof(arguments[++i]);
-    else return fprintf(stderr, "unknown option %s\n", arguments[i]), 2;
-  }
-  if (o.threads < 1) return fprintf(stderr, "--threads needs a number above 0\n"), 2;
+  bench_options o;
+  int i = bench_parse(count, arguments, &o);
+  if (i < 0) return 2;
+  if (i < count) return fprintf(stderr, "unknown option %s\n", arguments[i]), 2;
   omp_set_num_threads(o.threads);
   const ath_kernels *k;
   if (ath_kernels_get(&k) != ATH_OK) return fprintf(stderr, "%s\n", ath_error_text()), 1;
