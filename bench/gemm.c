@@ -69,8 +69,7 @@ static void report(ath_gemm_shape s, const options *o) {
       s.transpose_a ? s.transpose_b ? "tt" : "tn" : s.transpose_b ? "nt" : "nn";
   double peak = o->peak > 0 ? o->peak : 1e30;
   printf(form, o->bench.threads, (long long)s.m, (long long)s.n, (long long)s.k, transposed, own,
-         onednn,
-         own / peak, onednn / peak);
+         onednn, own / peak, onednn / peak);
   fflush(stdout);
 }
 
