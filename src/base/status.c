@@ -4,15 +4,15 @@
 #include <assert.h>
 #include <string.h>
 
-enum { TEXT_CAPACITY = 1024 };
+#include "base/outcome.h"
 
 /* Fixed and in place, because the failure to be told may be that memory has run out. */
-static _Thread_local char text[TEXT_CAPACITY];
+static _Thread_local char text[ATH_ERROR_TEXT_MAX];
 
 /* In all three: the arguments may point into the old text, so the new one is formed beside it. */
 
 ath_status ath_fail(ath_status status, const char *format, ...) {
-  char fresh[TEXT_CAPACITY];
+  char fresh[ATH_ERROR_TEXT_MAX];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(fresh, sizeof fresh, format, arguments);
@@ -34,7 +34,7 @@ static ath_status status_of_errno(int error_number) {
 }
 
 ath_status ath_fail_errno(int error_number, const char *format, ...) {
-  char fresh[TEXT_CAPACITY];
+  char fresh[ATH_ERROR_TEXT_MAX];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(fresh, sizeof fresh, format, arguments);
@@ -46,7 +46,7 @@ ath_status ath_fail_errno(int error_number, const char *format, ...) {
 
 ath_status ath_context(ath_status status, const char *format, ...) {
   if (status == ATH_OK) return status;
-  char fresh[TEXT_CAPACITY];
+  char fresh[ATH_ERROR_TEXT_MAX];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(fresh, sizeof fresh, format, arguments);

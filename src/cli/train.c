@@ -5,6 +5,7 @@
 
 #include "athanor/train.h"
 #include "base/buffer.h"
+#include "base/outcome.h"
 #include "cli/cli.h"
 
 enum { OPTIONS_MAX = 96, NAME_LENGTH_MAX = 64 };
@@ -95,11 +96,10 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     values.stop = &ath_cli_stop;
     status = ath_train(&values, &summary);
     if (options.json && (status == ATH_OK || (status == ATH_INTERRUPTED && summary.steps > 0))) {
-      char text[1024]; /* printing must not lose why the run was stopped */
-      snprintf(text, sizeof text, "%s", ath_error_text());
+      ath_outcome outcome; /* printing must not lose why the run was stopped */
+      ath_outcome_keep(&outcome, status);
       ath_status printed = print_json(&summary);
-      if (status != ATH_OK) status = ath_fail(status, "%s", text);
-      else status = printed;
+      status = status != ATH_OK ? ath_outcome_return(&outcome) : printed;
     } else if (status == ATH_OK) {
       print_summary(&summary, values.output_dir);
     }

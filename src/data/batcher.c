@@ -12,14 +12,14 @@
 #include <string.h>
 
 #include "athanor/dataset.h"
+#include "base/outcome.h"
 #include "base/random.h"
 
-enum { RING = 4, TEXT_MAX = 1024, ELEMENTS_MAX = 1 << 28 };
+enum { RING = 4, ELEMENTS_MAX = 1 << 28 };
 
 typedef struct slot {
   ath_batch batch;
-  ath_status status; /* a failure is handed over with its text, which belongs to a thread */
-  char text[TEXT_MAX];
+  ath_outcome outcome;
 } slot;
 
 struct ath_batcher {
@@ -146,9 +146,8 @@ static void *make_batches(void *context) {
     pthread_mutex_unlock(&self->lock);
     if (stop) break;
     slot *s = &self->slots[count % RING];
-    s->status = fill(self, &s->batch, self->first + count);
-    failed = s->status != ATH_OK;
-    if (failed) snprintf(s->text, sizeof s->text, "%s", ath_error_text());
+    ath_outcome_keep(&s->outcome, fill(self, &s->batch, self->first + count));
+    failed = s->outcome.status != ATH_OK;
     pthread_mutex_lock(&self->lock);
     assert(self->made == count && self->made - self->taken < RING);
     self->made++;
@@ -313,11 +312,11 @@ ath_status ath_batcher_next(ath_batcher *self, const ath_batch **out) {
   assert(!self->running || (self->made > self->taken && self->made - self->taken <= RING));
   const slot *s = &self->slots[self->taken % RING];
   /* After a failure the maker has ended, and the failed slot is given again and again. */
-  self->holding = self->running && s->status == ATH_OK;
+  self->holding = self->running && s->outcome.status == ATH_OK;
   bool running = self->running;
   pthread_mutex_unlock(&self->lock);
   if (!running) return ath_fail(ATH_INTERNAL, "the thread that makes batches could not start");
-  if (s->status != ATH_OK) return ath_fail(s->status, "%s", s->text);
+  ATH_TRY(ath_outcome_return(&s->outcome));
   *out = &s->batch;
   return ATH_OK;
 }

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_LINES = 64, CHUNKS = ATH_BLOCK_LINES / CHUNK_LINES, THREADS_MAX = 1024,
-       TEXT_MAX = 1024 };
+#include "base/outcome.h"
+
+enum { CHUNK_LINES = 64, CHUNKS = ATH_BLOCK_LINES / CHUNK_LINES, THREADS_MAX = 1024 };
 
 typedef struct chunk {
   int32_t *ids;
   size_t count, capacity;
-  ath_status status;
-  char text[TEXT_MAX]; /* of the failure: error texts belong to a thread */
+  ath_outcome outcome;
 } chunk;
 
 struct ath_block_encoder {
@@ -85,10 +85,10 @@ static void encode_chunk(const ath_block_encoder *self, ath_encoding *encoding, 
   size_t first = number * CHUNK_LINES, end = first + CHUNK_LINES;
   if (end > block->count) end = block->count;
   c->count = 0;
-  c->status = ATH_OK;
-  for (size_t i = first; i < end && c->status == ATH_OK; i++)
-    c->status = encode_line(self, encoding, block, &block->lines[i], c);
-  if (c->status != ATH_OK) snprintf(c->text, sizeof c->text, "%s", ath_error_text());
+  ath_status status = ATH_OK;
+  for (size_t i = first; i < end && status == ATH_OK; i++)
+    status = encode_line(self, encoding, block, &block->lines[i], c);
+  ath_outcome_keep(&c->outcome, status);
 }
 
 ath_status ath_block_encoder_run(ath_block_encoder *self, ath_block *block) {
@@ -101,9 +101,7 @@ ath_status ath_block_encoder_run(ath_block_encoder *self, ath_block *block) {
   for (size_t i = 0; i < chunks; i++)
     encode_chunk(self, &self->encodings[omp_get_thread_num()], block, i, &self->chunks[i]);
   self->read_line = self->read_at = 0;
-  for (size_t i = 0; i < chunks; i++)
-    if (self->chunks[i].status != ATH_OK)
-      return ath_fail(self->chunks[i].status, "%s", self->chunks[i].text);
+  for (size_t i = 0; i < chunks; i++) ATH_TRY(ath_outcome_return(&self->chunks[i].outcome));
   return ATH_OK;
 }
 

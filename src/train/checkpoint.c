@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "athanor/safetensors.h"
+#include "base/outcome.h"
 #include "train/checksums.h"
 #include "train/run.h"
 #include "train/state_json.h"
@@ -178,12 +179,11 @@ ath_status ath_run_save_checkpoint(ath_run *self) {
   if (status == ATH_OK && rename(partial, path) != 0)
     status = ath_fail_errno(errno, "%s: cannot rename it", partial);
   if (status != ATH_OK) {
-    ath_status kept = ath_context(status, "checkpoint of step %lld", (long long)step);
-    char text[1024];
-    snprintf(text, sizeof text, "%s", ath_error_text());
+    ath_outcome failure;
+    ath_outcome_keep(&failure, ath_context(status, "checkpoint of step %lld", (long long)step));
     /* The room is needed more than the half-written folder; its failure is of no interest. */
-    if (ath_folder_remove(partial) != ATH_OK) return ath_fail(kept, "%s", text);
-    return kept;
+    status = ath_folder_remove(partial);
+    return ath_outcome_return(&failure);
   }
   ATH_TRY(ath_folder_sync(output_dir));
   self->saved_step = step;

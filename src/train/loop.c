@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/outcome.h"
 #include "train/clock.h"
 #include "train/run.h"
 
@@ -185,12 +186,12 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
 
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary) {
   ath_run run;
+  ath_outcome outcome;
   ath_status status = ath_run_open(&run, options);
   if (status == ATH_OK) status = train(&run, summary);
-  char text[1024];
-  snprintf(text, sizeof text, "%s", ath_error_text());
+  ath_outcome_keep(&outcome, status);
   ath_status closed = ath_run_close_reports(&run);
   ath_run_close(&run);
   if (status == ATH_OK) return closed;
-  return ath_fail(status, "%s", text); /* the run's own failure, whatever closing said */
+  return ath_outcome_return(&outcome); /* the run's own failure, whatever closing said */
 }

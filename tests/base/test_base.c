@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/hash_map.h"
 #include "base/nearest.h"
+#include "base/outcome.h"
 #include "base/random.h"
 
 /* --- status -------------------------------------------------------------------------------- */
@@ -75,6 +76,26 @@ static void each_thread_has_its_own_text(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, NULL), 0);
   pthread_join(thread, NULL);
   assert_string_equal(ath_error_text(), "mine");
+}
+
+static void *keep_elsewhere(void *outcomes) {
+  ath_outcome *both = outcomes;
+  ath_outcome_keep(&both[0], ath_fail(ATH_CORRUPT, "record %d", 7));
+  ath_outcome_keep(&both[1], ATH_OK);
+  return NULL;
+}
+
+static void an_outcome_brings_a_failure_to_another_thread(void **state) {
+  (void)state;
+  ath_outcome both[2];
+  (void)ath_fail(ATH_IO, "mine");
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, keep_elsewhere, both), 0);
+  pthread_join(thread, NULL);
+  assert_ok(ath_outcome_return(&both[1]));
+  assert_string_equal(ath_error_text(), "mine");
+  assert_int_equal(ath_outcome_return(&both[0]), ATH_CORRUPT);
+  assert_string_equal(ath_error_text(), "record 7");
 }
 
 /* --- arena --------------------------------------------------------------------------------- */
@@ -244,6 +265,7 @@ int main(void) {
     cmocka_unit_test(statuses_have_names_and_meanings_and_others_a_mark),
     cmocka_unit_test(long_texts_are_cut_not_overrun),
     cmocka_unit_test(each_thread_has_its_own_text),
+    cmocka_unit_test(an_outcome_brings_a_failure_to_another_thread),
     cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),
     cmocka_unit_test(an_arena_keeps_its_limit),
     cmocka_unit_test(a_buffer_grows_to_its_maximum_and_no_further),
