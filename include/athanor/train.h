@@ -203,6 +203,7 @@ ath_status ath_evaluator_create(const ath_model *model, const ath_dataset *data,
                                 const ath_tokenizer *tokenizer, const ath_eval_options *options,
                                 ath_state *state, ath_evaluator **out) ATH_MUST_CHECK;
 void ath_evaluator_destroy(ath_evaluator *self); /* NULL is allowed */
+/* ATH_DIVERGED when the loss is not finite; ATH_INVALID when no position can be scored. */
 ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) ATH_MUST_CHECK;
 
 /* Evaluates a model folder on a folder of shards. */
@@ -231,7 +232,7 @@ ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buf
 /* Trains. ATH_INTERRUPTED when `stop` was set: a checkpoint was written, and the same call goes
  * on from it. ATH_DIVERGED when loss or gradient are not finite: the text names step, learning
  * rate, gradient norm, the first parameter with such a gradient, the batch, and the checkpoint to
- * go back to; nothing is saved. ATH_MISMATCH when a checkpoint belongs to other settings. The
+ * go back to; nothing is saved. So does an evaluation whose loss is not finite. ATH_MISMATCH when a checkpoint belongs to other settings. The
  * summary is filled in for ATH_OK and ATH_INTERRUPTED. */
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary)
     ATH_MUST_CHECK;

@@ -134,6 +134,9 @@ ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) {
   if (!(sums[1] > 0))
     return ath_fail(ATH_INVALID, "the evaluation data have no position to score: %llu records, "
                     "none with a masked token", (unsigned long long)self->samples);
+  if (!isfinite(sums[0]))
+    return ath_fail(ATH_DIVERGED, "the evaluation loss is %g: the weights are damaged, or their "
+                    "training diverged; use an earlier checkpoint", sums[0] / sums[1]);
   *out = (ath_eval_result){.loss = sums[0] / sums[1], .perplexity = exp(sums[0] / sums[1]),
                            .accuracy = sums[2] / sums[1], .scored = sums[1],
                            .samples = self->samples};
@@ -168,7 +171,7 @@ static ath_status evaluate_parts(parts *p, const char *folder, const char *data,
   ATH_TRY(ath_evaluator_create(p->model, p->data, p->tokenizer, options, p->state,
                                &p->evaluator));
   ATH_TRY(ath_model_load(p->model, p->state, weights));
-  return ath_evaluator_run(p->evaluator, out);
+  return ath_context(ath_evaluator_run(p->evaluator, out), "%s", folder);
 }
 
 ath_status ath_evaluate(const char *model, const char *data, const char *device,

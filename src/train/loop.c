@@ -115,7 +115,8 @@ static ath_status take_step(ath_run *run) {
 /* Evaluates unless these very weights have been. */
 static ath_status evaluate(ath_run *run) {
   if (run->evaluator == NULL || run->evaluated) return ATH_OK;
-  ATH_TRY(ath_evaluator_run(run->evaluator, &run->eval));
+  ATH_TRY_CONTEXT(ath_evaluator_run(run->evaluator, &run->eval), "step %lld, learning rate %g",
+                  (long long)run->position.step, run->options.learning_rate);
   run->evaluated = true;
   return ath_run_report_eval(run);
 }

@@ -100,12 +100,51 @@ static void shards_of_another_tokenizer_are_refused(void **state) {
   assert_fails(ath_evaluate(model, other, "cpu", &options, &result), ATH_MISMATCH, "other/train");
 }
 
+/* Weights that hold a NaN, as a diverged run of another tool may leave them. */
+static void weights_that_hold_nan_are_refused(void **state) {
+  (void)state;
+  char command[9000], weights[4300];
+  snprintf(command, sizeof command, "cp -r '%s' '%s-nan'", model, model);
+  assert_int_equal(system(command), 0);
+  snprintf(command, sizeof command, "%s-nan", model);
+  snprintf(weights, sizeof weights, "%s-nan/model.safetensors", model);
+  size_t size;
+  char *bytes = file_bytes(weights, &size);
+  memset(bytes + size - 64, 0xFF, 64); /* floats of all ones are NaN */
+  FILE *file = fopen(weights, "wb");
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  fclose(file);
+  free(bytes);
+  ath_eval_options options = {.batch_size = 4, .mlm_probability = 0.15};
+  ath_eval_result result;
+  assert_fails(ath_evaluate(command, data.validation, "cpu", &options, &result), ATH_DIVERGED,
+               "-nan: the evaluation loss is ");
+}
+
+/* One step with a finite loss and gradient, after which the weights are about 1e38. */
+static void training_stops_at_an_evaluation_that_is_not_finite(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  ath_train_summary summary;
+  char output[4200];
+  snprintf(output, sizeof output, "%s/huge", data.folder);
+  options.output_dir = output;
+  options.max_steps = 1;
+  options.warmup_steps = 0;
+  options.learning_rate = 1e38;
+  assert_fails(ath_train(&options, &summary), ATH_DIVERGED,
+               "step 1, learning rate 1e+38: the evaluation loss is ");
+  ath_train_options_free(&options);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(two_evaluations_give_the_same_bits),
     cmocka_unit_test(every_record_is_scored_once_whatever_the_batch),
     cmocka_unit_test(a_limit_cuts_inside_a_batch),
     cmocka_unit_test(shards_of_another_tokenizer_are_refused),
+    cmocka_unit_test(weights_that_hold_nan_are_refused),
+    cmocka_unit_test(training_stops_at_an_evaluation_that_is_not_finite),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
