@@ -175,19 +175,35 @@ static ath_status read_recipe(ath_manifest *self) {
   return ATH_OK;
 }
 
+/* The totals follow from the list of shards, which opening the dataset holds against the files.
+ * `lines` cannot be checked: blank ones and those of other splits leave no trace in these shards. */
+static ath_status check_totals(const ath_manifest *self, json_int_t tokens) {
+  uint64_t records = sum_records(&self->shards);
+  unsigned long long wanted = records * (uint64_t)self->max_length;
+  if (records != self->records)
+    return ath_fail(ATH_CORRUPT, "\"records\" is %llu, but its shards add up to %llu",
+                    (unsigned long long)self->records, (unsigned long long)records);
+  if (tokens < 0 || (uint64_t)tokens != wanted)
+    return ath_fail(ATH_CORRUPT, "\"tokens\" is %lld, but %llu records of %d tokens are %llu",
+                    (long long)tokens, (unsigned long long)records, self->max_length, wanted);
+  if (self->dropped_tokens >= (uint64_t)self->max_length)
+    return ath_fail(ATH_CORRUPT, "\"dropped_tokens\" is %llu, but %d would be another record",
+                    (unsigned long long)self->dropped_tokens, self->max_length);
+  return ATH_OK;
+}
+
 /* The version comes first: a manifest of another version may have other keys. */
 static ath_status read_root(json_t *root, ath_manifest *self) {
   const char *format = NULL, *split = NULL;
-  int version = 0;
-  json_int_t lines = 0, records = 0, tokens = 0, dropped = 0;
+  json_int_t version = 0, lines = 0, records = 0, tokens = 0, dropped = 0;
   json_t *shards = NULL;
   json_error_t error;
-  if (json_unpack_ex(root, &error, 0, "{s:s, s:i}", "format", &format, "version", &version) != 0)
+  if (json_unpack_ex(root, &error, 0, "{s:s, s:I}", "format", &format, "version", &version) != 0)
     return ath_fail(ATH_INVALID, "%s", error.text);
   if (strcmp(format, FORMAT) != 0 || version != VERSION)
-    return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %d; this program reads \"" FORMAT
-                    "\" version %d", format, version, VERSION);
-  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:i, s:s, s:O, s?I, s:I, s:I, s:I, s:o}",
+    return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %lld; this program reads \"" FORMAT
+                    "\" version %d", format, (long long)version, VERSION);
+  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:I, s:s, s:O, s?I, s:I, s:I, s:I, s:o}",
                      "format", &format, "version", &version, "split", &split, "recipe",
                      &self->recipe, "lines", &lines, "records", &records, "tokens", &tokens,
                      "dropped_tokens", &dropped, "shards", &shards) != 0)
@@ -200,10 +216,7 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
   self->dropped_tokens = (uint64_t)dropped;
   ATH_TRY(read_recipe(self));
   ATH_TRY(ath_shard_list_from_json(shards, &self->shards));
-  if (sum_records(&self->shards) != self->records)
-    return ath_fail(ATH_INVALID, "\"records\" is %lld, but its shards add up to %llu",
-                    (long long)records, (unsigned long long)sum_records(&self->shards));
-  return ATH_OK;
+  return check_totals(self, tokens);
 }
 
 ath_status ath_manifest_read(const char *folder, ath_manifest *out) {

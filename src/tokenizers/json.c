@@ -36,7 +36,9 @@ ath_status ath_json_load(const char *path, size_t maximum, bool whole_as_real, j
   ATH_TRY(status);
   *root = (ath_json){.value = *tree, .key = path};
   status = ath_json_object(root);
-  if (status != ATH_OK) json_decref(*tree);
+  if (status == ATH_OK) return ATH_OK;
+  json_decref(*tree);
+  *tree = NULL;
   return status;
 }
 

@@ -314,6 +314,46 @@ static void a_shard_that_does_not_fit_the_manifest_is_found_on_opening(void **st
   ath_manifest_free(&manifest);
 }
 
+/* Writes another number behind `key` of the manifest in `train`. */
+static void edit_manifest(const char *train, const char *key, const char *value) {
+  char command[9000];
+  snprintf(command, sizeof command,
+           "sed -i.before -E 's/(\"%s\": )[0-9]+/\\1%s/' '%s/manifest.json'", key, value, train);
+  assert_int_equal(system(command), 0);
+}
+
+static void totals_that_do_not_fit_the_shards_are_named(void **state) {
+  (void)state;
+  ath_prepare_options options = options_to("totals");
+  options.validation_split_percentage = 0;
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+  size_t count;
+  free(encode_all(LINES, false, &count));
+  char records[64], tokens[64], train[4300], command[9000];
+  snprintf(records, sizeof records, "\"records\" is 7, but its shards add up to %zu", count / 32);
+  snprintf(tokens, sizeof tokens, "of 32 tokens are %zu", count / 32 * 32);
+  const struct { const char *key, *value, *told; ath_status status; } edits[] = {
+    {"tokens", "7", tokens, ATH_CORRUPT},
+    {"dropped_tokens", "32", "\"dropped_tokens\" is 32", ATH_CORRUPT},
+    {"version", "4294967297", "version 4294967297; this program", ATH_UNSUPPORTED},
+    {"records", "7", "dataset-0-100.tfrecord does not fit 7 records", ATH_INVALID}};
+  snprintf(train, sizeof train, "%s/train", options.output);
+  ath_dataset *data = NULL;
+  for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+    edit_manifest(train, edits[i].key, edits[i].value);
+    assert_fails(ath_dataset_open(train, &data), edits[i].status, edits[i].told);
+    assert_non_null(strstr(ath_error_text(), "totals/train/manifest.json: "));
+    snprintf(command, sizeof command, "mv '%s/manifest.json.before' '%s/manifest.json'", train,
+             train);
+    assert_int_equal(system(command), 0);
+  }
+  /* The total alone: its line has one blank less before the key than those of the shards. */
+  snprintf(command, sizeof command, "sed -i -E 's/^( \"records\": )[0-9]+/\\17/' "
+           "'%s/manifest.json'", train);
+  assert_int_equal(system(command), 0);
+  assert_fails(ath_dataset_open(train, &data), ATH_CORRUPT, records);
+}
+
 /* --- failures ------------------------------------------------------------------------------ */
 
 static void text_too_short_says_how_much_there_was(void **state) {
@@ -481,6 +521,7 @@ int main(void) {
     cmocka_unit_test(shards_of_another_tool_are_not_overwritten),
     cmocka_unit_test(a_dataset_of_another_tokenizer_is_refused_with_both_hashes),
     cmocka_unit_test(a_shard_that_does_not_fit_the_manifest_is_found_on_opening),
+    cmocka_unit_test(totals_that_do_not_fit_the_shards_are_named),
     cmocka_unit_test(text_too_short_says_how_much_there_was),
     cmocka_unit_test(an_empty_validation_split_is_an_error),
     cmocka_unit_test(options_out_of_range_are_refused),
