@@ -123,12 +123,12 @@ static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *
   return ATH_OK;
 }
 
-ath_status ath_shard_list_from_json(const json_t *array, ath_shard_list *out) {
+ath_status ath_shard_list_add_json(ath_shard_list *self, const json_t *array) {
   if (!json_is_array(array)) return ath_fail(ATH_INVALID, "\"shards\" is not a list");
   for (size_t i = 0; i < json_array_size(array); i++) {
     ath_shard_entry entry;
-    ATH_TRY(entry_from_json(json_array_get(array, i), i, &entry));
-    ATH_TRY(ath_shard_list_add(out, &entry));
+    ATH_TRY(entry_from_json(json_array_get(array, i), self->count, &entry));
+    ATH_TRY(ath_shard_list_add(self, &entry));
   }
   return ATH_OK;
 }
@@ -215,7 +215,7 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
   self->records = (uint64_t)records;
   self->dropped_tokens = (uint64_t)dropped;
   ATH_TRY(read_recipe(self));
-  ATH_TRY(ath_shard_list_from_json(shards, &self->shards));
+  ATH_TRY(ath_shard_list_add_json(&self->shards, shards));
   return check_totals(self, tokens);
 }
 

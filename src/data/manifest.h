@@ -20,7 +20,7 @@
 #include "athanor/status.h"
 
 #define ATH_MANIFEST_NAME "manifest.json"
-#define ATH_PROGRESS_NAME "progress.json" /* of an unfinished dataset; one folder above */
+#define ATH_PROGRESS_NAME "progress.journal" /* of an unfinished dataset; one folder above */
 
 enum { ATH_SHARD_NAME_MAX = 72, ATH_SHARDS_MAX = 1 << 20, ATH_LENGTH_MIN = 8,
        ATH_LENGTH_MAX = 1 << 16 };
@@ -46,9 +46,10 @@ bool ath_shard_name_parse(const char *name, uint64_t *index, uint64_t *records);
 ath_status ath_shard_list_add(ath_shard_list *self, const ath_shard_entry *entry) ATH_MUST_CHECK;
 void ath_shard_list_free(ath_shard_list *self);
 
-/* A JSON array as above; NULL without memory. Reading is strict; a failure names the entry. */
+/* A JSON array as above; NULL without memory. Reading adds to the list; it is strict, and a failure
+ * names the entry. */
 json_t *ath_shard_list_to_json(const ath_shard_list *self);
-ath_status ath_shard_list_from_json(const json_t *array, ath_shard_list *out) ATH_MUST_CHECK;
+ath_status ath_shard_list_add_json(ath_shard_list *self, const json_t *array) ATH_MUST_CHECK;
 
 /* --- manifests ----------------------------------------------------------------------------- */
 

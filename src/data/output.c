@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "data/index.h"
+#include "data/journal.h"
 
 #define FORMAT "athanor-progress"
 enum { VERSION = 1 };
@@ -80,31 +81,33 @@ ath_status ath_inputs_modified(const ath_prepare_options *options, json_t **out)
 
 /* --- the journal --------------------------------------------------------------------------- */
 
-static json_t *split_to_json(const ath_split *split) {
-  const ath_place *p = &split->place;
-  return json_pack("{s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "name", split->name, "place", "file",
-                   (json_int_t)p->file, "byte", (json_int_t)p->byte, "line", (json_int_t)p->line,
-                   "global", (json_int_t)p->global, "token", (json_int_t)p->token, "shards",
-                   ath_shard_list_to_json(&split->shards));
-}
-
-/* Written atomically, after the shards it speaks of: whatever it says is on disk. */
-ath_status ath_output_note(const char *folder, const json_t *recipe, const json_t *modified,
-                           const ath_split *splits, size_t count) {
+ath_status ath_output_begin(const char *folder, const json_t *recipe, const json_t *modified) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
-  assert(count >= 1 && count <= ATH_SPLITS_MAX);
-  json_t *list = json_array();
-  for (size_t i = 0; list != NULL && i < count; i++)
-    json_array_append_new(list, split_to_json(&splits[i]));
-  if (json_array_size(list) != count) {
-    json_decref(list);
-    return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
-  }
-  json_t *root = json_pack("{s:s, s:i, s:O, s:O, s:o}", "format", FORMAT, "version", VERSION,
-                           "recipe", recipe, "modified_ns", modified, "splits", list);
-  ath_status status = ath_json_write(path, root);
-  json_decref(root);
+  json_t *first = json_pack("{s:s, s:i, s:O, s:O}", "format", FORMAT, "version", VERSION, "recipe",
+                            recipe, "modified_ns", modified);
+  ath_status status = ath_journal_create(path, first);
+  json_decref(first);
+  return status;
+}
+
+/* After the shards are on disk: whatever the journal says is there. One entry for all of them, since
+ * there is one place that goes with them. */
+ath_status ath_output_note(const char *folder, ath_split *split) {
+  char path[ATH_PATH_MAX];
+  const ath_place *p = &split->place;
+  assert(split->noted < split->shards.count);
+  const ath_shard_list fresh = {.items = split->shards.items + split->noted,
+                                .count = split->shards.count - split->noted};
+  ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
+  json_t *entry = json_pack("{s:s, s:o, s:{s:I, s:I, s:I, s:I, s:I}}", "split", split->name,
+                            "shards", ath_shard_list_to_json(&fresh), "place", "file",
+                            (json_int_t)p->file, "byte", (json_int_t)p->byte, "line",
+                            (json_int_t)p->line, "global", (json_int_t)p->global, "token",
+                            (json_int_t)p->token);
+  ath_status status = ath_journal_add(path, entry);
+  json_decref(entry);
+  split->noted = split->shards.count;
   return status;
 }
 
@@ -122,53 +125,66 @@ static ath_status check_shards(const ath_split *split, const ath_shard_list *sha
   return ATH_OK;
 }
 
-/* Sets a split to go on after the shards that the journal lists. */
-static ath_status split_from_json(json_t *item, ath_split *split) {
-  const char *name = NULL;
-  json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0;
-  json_t *shards = NULL;
-  json_error_t error;
-  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:s, s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "name",
-                     &name, "place", "file", &file, "byte", &byte, "line", &line, "global",
-                     &global, "token", &token, "shards", &shards) != 0)
-    return ath_fail(ATH_INVALID, "%s", error.text);
-  if (strcmp(name, split->name) != 0 || file < 0 || byte < 0 || line < 1 || global < 0 ||
-      global >= LINES_MAX || token < 0)
-    return ath_fail(ATH_INVALID, "split \"%.20s\" has a place out of range", name);
-  ath_shard_list list = {0};
-  ath_status status = ath_shard_list_from_json(shards, &list);
-  if (status == ATH_OK) status = check_shards(split, &list);
-  ath_place place = {(uint64_t)file, (uint64_t)byte, (uint64_t)line, (uint64_t)global,
-                     (uint64_t)token};
-  if (status == ATH_OK) ath_split_continue(split, &list, &place);
-  ath_shard_list_free(&list);
-  return status;
-}
+/* How far the journal says that a split is. */
+typedef struct reached {
+  ath_shard_list shards;
+  ath_place place;
+} reached;
 
-/* Compares first, then takes over: a split is touched only when the recipe fits. */
-static ath_status read_journal(const json_t *root, const json_t *recipe, const json_t *modified,
-                               ath_split *splits, size_t count) {
-  const char *format = json_string_value(json_object_get(root, "format"));
-  json_t *list = json_object_get(root, "splits");
-  json_int_t version = json_integer_value(json_object_get(root, "version"));
-  if (format == NULL || strcmp(format, FORMAT) != 0 || version != VERSION)
-    return ath_fail(ATH_INVALID, "not a journal that this program can continue");
-  ATH_TRY(ath_recipe_compare(json_object_get(root, "recipe"), recipe));
-  if (!json_equal(json_object_get(root, "modified_ns"), modified))
-    return ath_fail(ATH_MISMATCH, "an input file was changed since");
-  if (json_array_size(list) != count) return ath_fail(ATH_INVALID, "\"splits\" is incomplete");
-  for (size_t i = 0; i < count; i++)
-    ATH_TRY(split_from_json(json_array_get(list, i), &splits[i]));
+static ath_status read_place(json_t *item, ath_place *out) {
+  json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0;
+  json_error_t error;
+  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:I, s:I, s:I, s:I, s:I}", "file", &file,
+                     "byte", &byte, "line", &line, "global", &global, "token", &token) != 0)
+    return ath_fail(ATH_INVALID, "place: %s", error.text);
+  if (file < 0 || byte < 0 || line < 1 || global < 0 || global >= LINES_MAX || token < 0)
+    return ath_fail(ATH_INVALID, "a place is out of range");
+  *out = (ath_place){(uint64_t)file, (uint64_t)byte, (uint64_t)line, (uint64_t)global,
+                     (uint64_t)token};
   return ATH_OK;
 }
 
-/* Whether a journal has any complete shard; without one there is no work to lose. */
-static bool has_shards(const json_t *root) {
-  size_t i;
-  json_t *split;
-  json_array_foreach(json_object_get(root, "splits"), i, split)
-    if (json_array_size(json_object_get(split, "shards")) > 0) return true;
-  return false;
+static ath_status read_note(json_t *entry, const ath_split *splits, size_t count, reached *out) {
+  const char *name = NULL;
+  json_t *shards = NULL, *place = NULL;
+  json_error_t error;
+  if (json_unpack_ex(entry, &error, JSON_STRICT, "{s:s, s:o, s:o}", "split", &name, "shards",
+                     &shards, "place", &place) != 0)
+    return ath_fail(ATH_INVALID, "%s", error.text);
+  size_t i = 0;
+  while (i < count && strcmp(name, splits[i].name) != 0) i++;
+  if (i == count) return ath_fail(ATH_INVALID, "there is no split \"%.20s\"", name);
+  ATH_TRY(ath_shard_list_add_json(&out[i].shards, shards));
+  return read_place(place, &out[i].place);
+}
+
+static ath_status check_beginning(const json_t *first, const json_t *recipe,
+                                  const json_t *modified) {
+  const char *format = json_string_value(json_object_get(first, "format"));
+  json_int_t version = json_integer_value(json_object_get(first, "version"));
+  if (format == NULL || strcmp(format, FORMAT) != 0 || version != VERSION)
+    return ath_fail(ATH_INVALID, "not a journal that this program can continue");
+  ATH_TRY(ath_recipe_compare(json_object_get(first, "recipe"), recipe));
+  if (!json_equal(json_object_get(first, "modified_ns"), modified))
+    return ath_fail(ATH_MISMATCH, "an input file was changed since");
+  return ATH_OK;
+}
+
+/* Compares first, then takes over: a split is touched only when all of it fits. */
+static ath_status read_journal(const json_t *entries, const json_t *recipe, const json_t *modified,
+                               ath_split *splits, size_t count) {
+  reached found[ATH_SPLITS_MAX] = {{.place.line = 1}, {.place.line = 1}};
+  ath_status status = check_beginning(json_array_get(entries, 0), recipe, modified);
+  for (size_t i = 1; status == ATH_OK && i < json_array_size(entries); i++)
+    status = ath_context(read_note(json_array_get(entries, i), splits, count, found), "line %zu",
+                         i + 1);
+  for (size_t i = 0; status == ATH_OK && i < count; i++)
+    status = check_shards(&splits[i], &found[i].shards);
+  for (size_t i = 0; i < count; i++) {
+    if (status == ATH_OK) ath_split_continue(&splits[i], &found[i].shards, &found[i].place);
+    ath_shard_list_free(&found[i].shards);
+  }
+  return status;
 }
 
 /* --- what is there ------------------------------------------------------------------------- */
@@ -259,12 +275,14 @@ ath_status ath_output_sweep(const char *folder) {
 static ath_status inspect_unfinished(const char *folder, const char *journal,
                                      const json_t *recipe, const json_t *modified,
                                      ath_split *splits, size_t count, ath_output_state *state) {
-  json_t *root = NULL;
+  json_t *entries = NULL;
   *state = ATH_OUTPUT_UNFINISHED;
-  ath_status status = ath_json_read(journal, &root);
-  if (status == ATH_OK) status = read_journal(root, recipe, modified, splits, count);
-  bool worthless = status == ATH_MISMATCH && !has_shards(root);
-  json_decref(root);
+  ath_status status = ath_journal_recover(journal, &entries);
+  if (status == ATH_OK)
+    status = ath_context(read_journal(entries, recipe, modified, splits, count), "%s", journal);
+  /* Of a run that wrote no shard there is no work to lose. */
+  bool worthless = status == ATH_MISMATCH && json_array_size(entries) == 1;
+  json_decref(entries);
   if (!worthless) return with_advice(status, folder, "an unfinished dataset");
   *state = ATH_OUTPUT_FRESH;
   return ath_output_discard(folder);

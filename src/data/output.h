@@ -1,13 +1,14 @@
 /* output.h: the folder a dataset is being prepared in: what is there already, the journal of an
- * unfinished run, and starting over.
+ * unfinished run, and starting over. The entries of progress.journal (journal.h):
  *
- *     progress.json
- *     { "format": "athanor-progress", "version": 1, "recipe": {…}, "modified_ns": [ns per input],
- *       "splits": [{"name": "train", "place": {"file": 0, "byte": 8, "line": 2, "global": 1,
- *                   "token": 7}, "shards": […]}, …] }
+ *     {"format": "athanor-progress", "version": 1, "recipe": {…}, "modified_ns": [ns per input]}
+ *     {"split": "train", "shards": [{"name": …, …}], "place": {"file": 0, "byte": 8, "line": 2,
+ *      "global": 1, "token": 7}}
+ *     …
  *
- * It is written before the first shard and after each, and removed when all manifests are there:
- * a folder with a progress.json is unfinished, one with manifests only is finished. */
+ * The first is written before the first shard, the others after each: where its split goes on. (A
+ * very long line completes several at once.) A folder with a journal is unfinished; it is removed
+ * when all manifests are there. */
 #ifndef ATHANOR_DATA_OUTPUT_H
 #define ATHANOR_DATA_OUTPUT_H
 
@@ -36,9 +37,11 @@ ath_status ath_output_inspect(const char *folder, const json_t *recipe, const js
                               ath_split *splits, size_t count, ath_manifest *manifests,
                               ath_output_state *state) ATH_MUST_CHECK;
 
-/* Notes how far the splits are. */
-ath_status ath_output_note(const char *folder, const json_t *recipe, const json_t *modified,
-                           const ath_split *splits, size_t count) ATH_MUST_CHECK;
+/* Starts the journal. */
+ath_status ath_output_begin(const char *folder, const json_t *recipe, const json_t *modified)
+    ATH_MUST_CHECK;
+/* Notes the split's shards that have been completed since the last note. */
+ath_status ath_output_note(const char *folder, ath_split *split) ATH_MUST_CHECK;
 
 /* Removes a dataset, finished or not, and the folders that are empty then; other files stay. */
 ath_status ath_output_discard(const char *folder) ATH_MUST_CHECK;

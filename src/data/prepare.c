@@ -65,8 +65,7 @@ static int choose(const void *context, const ath_place *place, const char *text,
   return place->global < self->splits[split].from.global ? -1 : split;
 }
 
-/* Hands the lines to their splits, in order. The journal is written when a shard was completed:
- * before that there would be nothing new in it. */
+/* Hands the lines to their splits, in order. The journal learns of a shard once it is complete. */
 static ath_status write_block(preparation *self, ath_block_encoder *encoder,
                               const ath_block *block) {
   for (size_t i = 0; i < block->count; i++) {
@@ -76,10 +75,8 @@ static ath_status write_block(preparation *self, ath_block_encoder *encoder,
     const int32_t *ids = ath_block_encoder_ids(encoder, block, i);
     self->tokens += line->tokens;
     ATH_TRY(ath_split_add(split, ids, line->tokens, &line->place));
-    if (!split->advanced) continue;
-    split->advanced = false;
-    ATH_TRY(ath_output_note(self->options->output, self->recipe, self->modified, self->splits,
-                            self->count));
+    if (split->noted < split->shards.count)
+      ATH_TRY(ath_output_note(self->options->output, split));
   }
   return ATH_OK;
 }
@@ -232,7 +229,7 @@ static ath_status open_output(preparation *self, ath_output_state *state) {
                              self->manifests, state));
   for (size_t i = 0; i < self->count; i++) ATH_TRY(ath_folder_create(self->splits[i].folder));
   if (*state != ATH_OUTPUT_FRESH) return ATH_OK;
-  return ath_output_note(o->output, self->recipe, self->modified, self->splits, self->count);
+  return ath_output_begin(o->output, self->recipe, self->modified);
 }
 
 /* A last file that cannot be read shall not be found after hours with those before it. */
@@ -241,9 +238,10 @@ static ath_status check_inputs(preparation *self) {
   for (size_t i = 0; i < o->input_count; i++) {
     ath_lines *lines = NULL;
     uint64_t size;
+    ATH_TRY(ath_file_size(o->inputs[i], &size));
+    if (ath_path_is_pipe(o->inputs[i])) continue; /* it can be opened but once */
     ATH_TRY(ath_lines_open(o->inputs[i], &lines));
     ath_lines_close(lines);
-    ATH_TRY(ath_file_size(o->inputs[i], &size));
     self->total_bytes += size;
   }
   return ATH_OK;

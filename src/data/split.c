@@ -24,6 +24,7 @@ void ath_split_continue(ath_split *self, ath_shard_list *shards, const ath_place
   assert(self->shards.count == 0 && self->filled == 0);
   self->shards = *shards;
   *shards = (ath_shard_list){0};
+  self->noted = self->shards.count;
   self->place = self->from = *place;
   for (size_t i = 0; i < self->shards.count; i++) self->records += self->shards.items[i].records;
 }
@@ -47,7 +48,7 @@ static ath_status open_shard(ath_split *self) {
 }
 
 /* Flushes the shard to disk and gives it its name, which only now can say how many records it has.
- * From here on the list, the counts and `advanced` speak of it. */
+ * From here on the list and the counts speak of it. */
 static ath_status close_shard(ath_split *self) {
   assert(self->writer != NULL && self->open_records > 0);
   ath_shard_entry entry = {.records = self->open_records,
@@ -62,7 +63,6 @@ static ath_status close_shard(ath_split *self) {
   ATH_TRY(ath_shard_list_add(&self->shards, &entry));
   self->records += self->open_records;
   self->open_records = 0;
-  self->advanced = true;
   return ATH_OK;
 }
 

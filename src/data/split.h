@@ -22,7 +22,7 @@ typedef struct ath_split {
   ath_shard_list shards;
   uint64_t records; /* in complete shards */
   ath_place place;
-  bool advanced;    /* a shard was completed since the caller last set this to false */
+  size_t noted;     /* of the complete shards, how many the journal tells of */
 
   ath_place from; /* of this run: tokens before it are in the shards already */
   int32_t *tokens; /* of the record being filled, and as many ones, for the attention mask */

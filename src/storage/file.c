@@ -33,6 +33,11 @@ bool ath_path_is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool ath_path_is_pipe(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 /* From the top down; EEXIST is looked into at the end alone, where a file in the way can be told
  * from a folder that another process has just made. */
 ath_status ath_folder_create(const char *path) {
@@ -183,19 +188,33 @@ static ath_status read_some(int file, ath_buffer *out, bool *ended) {
 }
 
 /* The size is a hint: pipes and /proc have none, and a file may grow while it is read. */
-static ath_status read_to_end(int file, ath_buffer *out) {
-  struct stat info;
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode))
-    ATH_TRY(ath_buffer_reserve(out, (size_t)info.st_size));
+static ath_status read_to_end(int file, const struct stat *info, ath_buffer *out) {
+  if (S_ISREG(info->st_mode)) ATH_TRY(ath_buffer_reserve(out, (size_t)info->st_size));
   for (bool ended = false; !ended;) ATH_TRY(read_some(file, out, &ended));
   return ATH_OK;
 }
 
+/* Opens for reading without waiting: a FIFO would hold up a plain open until somebody writes. */
+static ath_status open_file(const char *path, int *file, struct stat *info) {
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*file < 0) return ath_fail_errno(errno, "%s", path);
+  int flags = fcntl(*file, F_GETFL);
+  if (flags >= 0 && fcntl(*file, F_SETFL, flags & ~O_NONBLOCK) == 0 && fstat(*file, info) == 0)
+    return ATH_OK;
+  int reason = errno;
+  close(*file);
+  return ath_fail_errno(reason, "%s", path);
+}
+
 ath_status ath_file_read(const char *path, ath_buffer *out) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return ath_fail_errno(errno, "%s", path);
-  ath_status status = read_to_end(file, out);
+  int file;
+  struct stat info;
+  size_t before = out->length;
+  ATH_TRY(open_file(path, &file, &info));
+  ath_status status = read_to_end(file, &info, out);
   close(file);
+  if (status == ATH_OK && S_ISFIFO(info.st_mode) && out->length == before)
+    return ath_fail(ATH_INVALID, "%s: a pipe that nobody writes to; name a file", path);
   return ath_context(status, "%s", path);
 }
 
@@ -229,18 +248,23 @@ ath_status ath_file_writer_open(const char *path, ath_file_writer **out) {
   return ATH_OK;
 }
 
-static ath_status write_all(ath_file_writer *self, const char *bytes, size_t count) {
+/* 0, or the errno of the write that failed. */
+static int write_bytes(int file, const char *bytes, size_t count) {
   while (count > 0) {
-    ssize_t put = write(self->file, bytes, count);
+    ssize_t put = write(file, bytes, count);
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      self->failure = put < 0 ? errno : EIO;
-      return ath_fail_errno(self->failure, "%s: cannot write", self->path);
-    }
+    if (put <= 0) return put < 0 ? errno : EIO;
     bytes += put;
     count -= (size_t)put;
   }
-  return ATH_OK;
+  return 0;
+}
+
+static ath_status write_all(ath_file_writer *self, const char *bytes, size_t count) {
+  int reason = write_bytes(self->file, bytes, count);
+  if (reason == 0) return ATH_OK;
+  self->failure = reason;
+  return ath_fail_errno(reason, "%s: cannot write", self->path);
 }
 
 static ath_status flush_pending(ath_file_writer *self) {
@@ -316,17 +340,23 @@ ath_status ath_file_write(const char *path, const void *bytes, size_t count) {
   return ath_file_writer_commit(writer);
 }
 
+ath_status ath_file_append(const char *path, const void *bytes, size_t count) {
+  int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return ath_fail_errno(errno, "%s: cannot write", path);
+  int reason = write_bytes(file, bytes, count);
+  if (reason == 0 && fsync(file) != 0) reason = errno;
+  if (close(file) != 0 && reason == 0) reason = errno;
+  return reason == 0 ? ATH_OK : ath_fail_errno(reason, "%s: cannot write", path);
+}
+
 ath_status ath_file_map(const char *path, ath_mapping *out) {
   static const uint8_t nothing;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return ath_fail_errno(errno, "%s", path);
+  int file;
   struct stat info;
-  ath_status status = ATH_OK;
-  if (fstat(file, &info) != 0) status = ath_fail_errno(errno, "%s", path);
-  else if (!S_ISREG(info.st_mode)) status = ath_fail(ATH_INVALID, "%s: not a regular file", path);
-  if (status != ATH_OK) {
+  ATH_TRY(open_file(path, &file, &info));
+  if (!S_ISREG(info.st_mode)) {
     close(file);
-    return status;
+    return ath_fail(ATH_INVALID, "%s: not a regular file", path);
   }
   *out = (ath_mapping){&nothing, (size_t)info.st_size};
   if (out->size > 0) {

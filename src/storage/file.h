@@ -17,6 +17,7 @@ ath_status ath_path_join(char out[ATH_PATH_MAX], const char *folder, const char 
 
 bool ath_path_exists(const char *path);
 bool ath_path_is_folder(const char *path);
+bool ath_path_is_pipe(const char *path);
 
 /* Makes a folder and those above it; an existing one is fine. */
 ath_status ath_folder_create(const char *path) ATH_MUST_CHECK;
@@ -39,7 +40,8 @@ ath_status ath_folder_lock(const char *path, const char *busy, int *handle) ATH_
 ath_status ath_file_size(const char *path, uint64_t *size) ATH_MUST_CHECK;
 
 /* Appends the whole file to `out`, whose maximum bounds the file's size (ATH_NO_MEMORY). After a
- * failure `out` may hold a part of it. */
+ * failure `out` may hold a part of it. A pipe, as a shell's <(command), is read to its end; one that
+ * nobody writes to is ATH_INVALID at once. */
 ath_status ath_file_read(const char *path, ath_buffer *out) ATH_MUST_CHECK;
 
 /* A file being written under a temporary name beside its final one, "<path>.tmp-<pid>". Nobody
@@ -59,6 +61,10 @@ void ath_file_writer_abandon(ath_file_writer *self); /* NULL is allowed */
 
 /* Writes a whole file as above. */
 ath_status ath_file_write(const char *path, const void *bytes, size_t count) ATH_MUST_CHECK;
+
+/* Adds to the end of a file, which must exist, and flushes it to disk. Not atomic: a kill or a full
+ * disk may leave a part of the bytes there, and the reader must be able to tell. */
+ath_status ath_file_append(const char *path, const void *bytes, size_t count) ATH_MUST_CHECK;
 
 /* A file mapped for reading; its bytes stay valid until it is unmapped, for any thread. An empty
  * file maps to size 0 with a non-null pointer. Somebody who cuts a mapped file short kills the

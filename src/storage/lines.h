@@ -23,7 +23,8 @@ typedef struct ath_line {
 
 typedef struct ath_lines ath_lines;
 
-/* ATH_NOT_FOUND, ATH_DENIED, or ATH_INVALID for a folder. One thread at a time. */
+/* ATH_NOT_FOUND, ATH_DENIED, or ATH_INVALID for a folder. A pipe is read like a file, though only
+ * once and without seeking; a FIFO is waited for, until somebody writes. One thread at a time. */
 ath_status ath_lines_open(const char *path, ath_lines **out) ATH_MUST_CHECK;
 void ath_lines_close(ath_lines *self); /* NULL is allowed */
 

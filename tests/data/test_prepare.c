@@ -99,7 +99,7 @@ static void records_are_the_joined_lines_cut_at_max_length(void **state) {
     assert_int_equal(report.train_shards, (count / 32 + 99) / 100);
     assert_int_equal(report.validation_records, 0);
     assert_false(ath_path_exists(in_folder(options.output, "validation")));
-    assert_false(ath_path_exists(in_folder(options.output, "progress.json")));
+    assert_false(ath_path_exists(in_folder(options.output, "progress.journal")));
     ath_dataset_close(data);
     free(all);
   }
@@ -376,7 +376,7 @@ static void an_empty_validation_split_is_an_error(void **state) {
   ath_prepare_options options = options_to("novalidation");
   options.validation_split_percentage = 0.001;
   assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_INVALID, "validation split would be");
-  assert_false(ath_path_exists(in_folder(options.output, "progress.json")));
+  assert_false(ath_path_exists(in_folder(options.output, "progress.journal")));
   options.validation_split_percentage = 0; /* the failure left nothing in the way */
   assert_ok(ath_prepare(tokenizer, &options, NULL));
 }
@@ -417,6 +417,26 @@ static void input_that_cannot_be_read_is_named(void **state) {
   /* A failed run without a complete shard is not in the way of another one. */
   options.inputs = inputs;
   assert_ok(ath_prepare(tokenizer, &options, NULL));
+}
+
+/* A FIFO can be opened but once: whoever writes to it is killed when its reader goes. */
+static void text_from_a_pipe_gives_the_same_shards(void **state) {
+  (void)state;
+  char fifo[4200], command[9000];
+  snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+  assert_int_equal(mkfifo(fifo, 0600), 0);
+  snprintf(command, sizeof command, "cat '%s' > '%s' &", text_path, fifo);
+  const char *one[] = {fifo};
+  ath_prepare_options options = options_to("piped"), plain = options_to("unpiped");
+  options.inputs = one;
+  assert_int_equal(system(command), 0);
+  alarm(60); /* it used to wait for ever for another writer */
+  assert_ok(ath_prepare(tokenizer, &options, NULL));
+  alarm(0);
+  assert_ok(ath_prepare(tokenizer, &plain, NULL));
+  snprintf(command, sizeof command, "cd '%s' && diff -r -x manifest.json -x index.bin piped unpiped",
+           folder); /* the manifests name their inputs */
+  assert_int_equal(system(command), 0);
 }
 
 /* Runs in a process of its own, where limits and rights can be taken away; its exit code is the
@@ -520,6 +540,7 @@ int main(void) {
     cmocka_unit_test(a_finished_dataset_older_than_its_text_is_warned_of),
     cmocka_unit_test(shards_of_another_tool_are_not_overwritten),
     cmocka_unit_test(a_dataset_of_another_tokenizer_is_refused_with_both_hashes),
+    cmocka_unit_test(text_from_a_pipe_gives_the_same_shards),
     cmocka_unit_test(a_shard_that_does_not_fit_the_manifest_is_found_on_opening),
     cmocka_unit_test(totals_that_do_not_fit_the_shards_are_named),
     cmocka_unit_test(text_too_short_says_how_much_there_was),

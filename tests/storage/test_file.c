@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "storage/file.h"
@@ -151,6 +152,61 @@ static void an_empty_file_maps_to_nothing(void **state) {
   remove_folder(folder);
 }
 
+static void adding_keeps_what_was_there(void **state) {
+  (void)state;
+  char *folder = make_folder();
+  ath_buffer read = ath_buffer_make(100);
+  assert_ok(ath_file_write(in_folder(folder, "f"), "one\n", 4));
+  assert_ok(ath_file_append(in_folder(folder, "f"), "two\n", 4));
+  assert_ok(ath_file_append(in_folder(folder, "f"), "three\n", 6));
+  assert_ok(ath_file_read(in_folder(folder, "f"), &read));
+  assert_string_equal(read.bytes, "one\ntwo\nthree\n");
+  assert_fails(ath_file_append(in_folder(folder, "none"), "x", 1), ATH_NOT_FOUND, "/none");
+  if (access("/dev/full", W_OK) == 0)
+    assert_fails(ath_file_append("/dev/full", "x", 1), ATH_NO_SPACE, "/dev/full");
+  ath_buffer_free(&read);
+  remove_folder(folder);
+}
+
+static void a_fifo_without_a_writer_is_refused_at_once(void **state) {
+  (void)state;
+  char *folder = make_folder();
+  ath_buffer read = ath_buffer_make(100);
+  ath_mapping mapping;
+  const char *fifo = in_folder(folder, "fifo");
+  assert_int_equal(mkfifo(fifo, 0600), 0);
+  alarm(20); /* it used to wait for ever */
+  assert_fails(ath_file_read(fifo, &read), ATH_INVALID, "/fifo: a pipe that nobody writes to");
+  assert_fails(ath_file_map(fifo, &mapping), ATH_INVALID, "/fifo: not a regular file");
+  alarm(0);
+  remove_folder(folder);
+}
+
+/* As a shell passes <(command). */
+static void a_pipe_is_read_to_its_end(void **state) {
+  (void)state;
+  int ends[2];
+  char path[64];
+  ath_buffer read = ath_buffer_make(100);
+  assert_int_equal(pipe(ends), 0);
+  pid_t writer = fork();
+  if (writer == 0) {
+    close(ends[0]);
+    for (int i = 0; i < 3; i++) {
+      usleep(20000); /* there is nothing to read yet, but somebody who will write */
+      if (write(ends[1], "part ", 5) != 5) _exit(1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+  assert_ok(ath_file_read(path, &read));
+  assert_string_equal(read.bytes, "part part part ");
+  assert_int_equal(waitpid(writer, NULL, 0), writer);
+  close(ends[0]);
+  ath_buffer_free(&read);
+}
+
 static void a_path_too_long_is_refused(void **state) {
   (void)state;
   static char name[5000];
@@ -170,6 +226,9 @@ int main(void) {
     cmocka_unit_test(failures_name_the_path),
     cmocka_unit_test(folders_are_made_listed_in_order_and_removed_with_all_in_them),
     cmocka_unit_test(an_empty_file_maps_to_nothing),
+    cmocka_unit_test(adding_keeps_what_was_there),
+    cmocka_unit_test(a_fifo_without_a_writer_is_refused_at_once),
+    cmocka_unit_test(a_pipe_is_read_to_its_end),
     cmocka_unit_test(a_path_too_long_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
