@@ -13,8 +13,10 @@
  *       training/state.json   step, batch number, sums so far, the settings that must not change
  *       SHA256SUMS            of every file; `sha256sum -c SHA256SUMS` checks it too
  *     runs/                   TensorBoard events
- *     log.jsonl               one JSON object per report; NaN is written as NaN
- *     all_results.json        the summary
+ *     log.jsonl               one JSON object per report, as in the Trainer's log_history; NaN is
+ *                             written as NaN
+ *     all_results.json, train_results.json, eval_results.json   the summary, when done, as
+ *                             Hugging Face's Trainer names and writes it
  *
  * A checkpoint is written under a temporary name, flushed to disk, and renamed, so that a run
  * killed at any moment finds whole ones only. Started again, it goes on from the newest and ends
@@ -188,6 +190,7 @@ typedef struct ath_eval_result {
   double accuracy;   /* share of the scored positions whose likeliest token is right */
   double scored;     /* positions */
   uint64_t samples;  /* records, each counted once */
+  double seconds, samples_per_second, batches_per_second;
 } ath_eval_result;
 
 /* An evaluation that may be run again and again over a state: the masks depend on the seed and
@@ -218,22 +221,28 @@ typedef struct ath_train_summary {
   double train_loss;          /* mean over all scored positions of the whole run */
   bool evaluated;
   ath_eval_result eval;       /* of the final weights */
+  uint64_t samples;           /* records of the training data */
   uint64_t tokens;            /* attended tokens, the resumed part included */
-  double seconds;             /* of training, the resumed part included */
-  double tokens_per_second, gflops; /* over `seconds`; gflops counts 10^9 operations per second */
+  double seconds;             /* of training steps, the resumed part included */
+  double samples_per_second, steps_per_second, tokens_per_second; /* over `seconds` */
+  double gflops;              /* 10^9 operations per second, over `seconds` */
+  double total_flos;          /* operations of all steps: matrix products and attention */
   int64_t parameters;
   int64_t resumed_from;       /* step of the checkpoint; 0 for a fresh start */
 } ath_train_summary;
 
-/* The summary as one JSON object, appended. */
+/* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
+ * "train_loss", "train_runtime" (the seconds), "eval_loss", "perplexity" and so on, as they are named
+ * by Hugging Face's Trainer; "eval_scored", "gflops", "parameters" and "resumed_from" are ours. */
 ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buffer *out)
     ATH_MUST_CHECK;
 
-/* Trains. ATH_INTERRUPTED when `stop` was set: a checkpoint was written, and the same call goes
- * on from it. ATH_DIVERGED when loss or gradient are not finite: the text names step, learning
- * rate, gradient norm, the first parameter with such a gradient, the batch, and the checkpoint to
- * go back to; nothing is saved. So does an evaluation whose loss is not finite. ATH_MISMATCH when a checkpoint belongs to other settings. The
- * summary is filled in for ATH_OK and ATH_INTERRUPTED. */
+/* Trains. A run that was finished before is left as it is, and its summary read again.
+ * ATH_INTERRUPTED when `stop` was set: a checkpoint was written, and the same call goes on from it.
+ * ATH_DIVERGED when loss or gradient are not finite: the text names step, learning rate, gradient
+ * norm, the first parameter with such a gradient, the batch, and the checkpoint to go back to;
+ * nothing is saved. So it is when the loss of an evaluation is not finite. ATH_MISMATCH when a
+ * checkpoint belongs to other settings. The summary is filled in for ATH_OK and ATH_INTERRUPTED. */
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary)
     ATH_MUST_CHECK;
 

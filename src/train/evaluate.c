@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "storage/file.h"
 #include "train/bind.h"
+#include "train/clock.h"
 
 struct ath_evaluator {
   const ath_model *model;
@@ -116,7 +117,8 @@ static ath_status score_batch(ath_evaluator *self, const ath_batch *batch, doubl
 
 ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) {
   double sums[3] = {0}; /* of loss, weight, correct; the order of batches is fixed */
-  uint64_t done = 0;
+  uint64_t done = 0, batches = 0;
+  double start = seconds_now();
   ATH_TRY(ath_batcher_seek(self->batcher, 0));
   while (done < self->samples) {
     const ath_batch *batch;
@@ -125,6 +127,7 @@ ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) {
     keep_rows(self, batch, self->samples - done);
     ATH_TRY(score_batch(self, batch, sums));
     done += (uint64_t)batch->samples;
+    batches++;
     ath_progress progress = {.task = "evaluating", .total = self->samples, .unit = "records"};
     progress.done = done < self->samples ? done : self->samples;
     progress.finished = done >= self->samples;
@@ -137,9 +140,12 @@ ath_status ath_evaluator_run(ath_evaluator *self, ath_eval_result *out) {
   if (!isfinite(sums[0]))
     return ath_fail(ATH_DIVERGED, "the evaluation loss is %g: the weights are damaged, or their "
                     "training diverged; use an earlier checkpoint", sums[0] / sums[1]);
+  double seconds = seconds_now() - start;
   *out = (ath_eval_result){.loss = sums[0] / sums[1], .perplexity = exp(sums[0] / sums[1]),
                            .accuracy = sums[2] / sums[1], .scored = sums[1],
-                           .samples = self->samples};
+                           .samples = self->samples, .seconds = seconds,
+                           .samples_per_second = (double)self->samples / seconds,
+                           .batches_per_second = (double)batches / seconds};
   return ATH_OK;
 }
 

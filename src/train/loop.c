@@ -140,17 +140,6 @@ static ath_status take_steps(ath_run *run) {
   return ATH_OK;
 }
 
-static ath_status write_summary(const ath_run *run, const ath_train_summary *summary) {
-  char path[ATH_PATH_MAX];
-  ATH_TRY(ath_path_join(path, run->options.output_dir, "all_results.json"));
-  ath_buffer text = ath_buffer_make(1 << 14);
-  ath_status status = ath_train_summary_print(summary, &text);
-  if (status == ATH_OK) status = ath_buffer_byte(&text, '\n');
-  if (status == ATH_OK) status = ath_file_write(path, text.bytes, text.length);
-  ath_buffer_free(&text);
-  return status;
-}
-
 /* What a signal ends with: all that was done is in a checkpoint. */
 static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
   assert(run->position.step > 0 && stop_asked(run));
@@ -162,19 +151,38 @@ static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
                   run->options.output_dir);
 }
 
+static bool is_over(const ath_run *run) {
+  return run->position.step == run->schedule.total_steps || out_of_time(run);
+}
+
+/* Whether an earlier process has brought this very run to its end, summary and model included. */
+static bool was_finished(const ath_run *run, ath_train_summary *summary) {
+  const char *output_dir = run->options.output_dir;
+  char path[ATH_PATH_MAX];
+  if (run->saved_step == 0 || !is_over(run)) return false;
+  return ath_path_join(path, output_dir, "model.safetensors") == ATH_OK && ath_path_exists(path) &&
+         ath_run_summary_read(output_dir, summary) && summary->steps == run->position.step &&
+         (summary->evaluated || run->evaluator == NULL);
+}
+
 /* The checkpoint is written before the final evaluation, so that a kill there costs no step. */
 static ath_status train(ath_run *run, ath_train_summary *summary) {
   char path[ATH_PATH_MAX];
   const char *output_dir = run->options.output_dir;
   ATH_TRY(ath_folder_create(output_dir));
   ATH_TRY(ath_run_start(run));
+  if (was_finished(run, summary)) {
+    ath_log(ATH_LOG_INFO, "%s: this run was finished at step %lld; --overwrite-output-dir starts "
+            "it anew", output_dir, (long long)summary->steps);
+    return ATH_OK;
+  }
+  ATH_TRY(ath_run_summary_remove(output_dir));
   ATH_TRY(ath_path_join(path, output_dir, "config.yaml"));
   ATH_TRY(ath_train_options_write(&run->options, path));
   ATH_TRY(ath_run_open_reports(run));
   ATH_TRY(take_steps(run));
-  bool finished = run->position.step == run->schedule.total_steps || out_of_time(run);
-  if (!finished && run->position.step > 0) return interrupted(run, summary);
-  if (!finished) {
+  if (!is_over(run) && run->position.step > 0) return interrupted(run, summary);
+  if (!is_over(run)) {
     ath_run_summarise(run, summary);
     return ath_fail(ATH_INTERRUPTED, "stopped before the first step; nothing was saved");
   }
@@ -182,7 +190,7 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
   ATH_TRY(evaluate(run));
   ath_run_summarise(run, summary);
   ATH_TRY(ath_run_save_model(run, output_dir));
-  return write_summary(run, summary);
+  return ath_run_summary_write(summary, output_dir);
 }
 
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary) {

@@ -1,4 +1,4 @@
-/* report.c: what a run tells while it works: progress, TensorBoard, log.jsonl; and its summary. */
+/* report.c: what a run tells while it works: progress, TensorBoard, log.jsonl. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -16,11 +16,15 @@ static double mean(double sum, double count) {
   return count != 0 ? sum / count : 0;
 }
 
-/* Of the matrix products and attention, in 10^9 operations per second. */
+/* Operations of the matrix products and attention. */
+static double flops_of(const ath_run *run, double steps) {
+  return ath_program_get_stats(ath_step_program(run->step)).flops *
+         (double)run->options.gradient_accumulation_steps * steps;
+}
+
+/* In 10^9 operations per second. */
 static double gflops_over(const ath_run *run, double steps, double seconds) {
-  double per_step = ath_program_get_stats(ath_step_program(run->step)).flops *
-                    (double)run->options.gradient_accumulation_steps;
-  return mean(1e-9 * per_step * steps, seconds);
+  return mean(1e-9 * flops_of(run, steps), seconds);
 }
 
 /* --- files --------------------------------------------------------------------------------- */
@@ -127,41 +131,20 @@ void ath_run_show_progress(const ath_run *self, const ath_step_result *latest,
   ath_log_progress(&progress);
 }
 
-/* --- the summary --------------------------------------------------------------------------- */
+/* --- what it came to --------------------------------------------------------------------------- */
 
 void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
   const ath_run_position *p = &self->position;
+  double samples = (double)ath_dataset_size(self->data), steps = (double)p->step;
   *out = (ath_train_summary){
     .steps = p->step, .total_steps = self->schedule.total_steps, .epochs = epoch_of(self),
     .train_loss = mean(p->loss_sum, p->weight_sum),
     .evaluated = self->evaluated, .eval = self->eval,
-    .tokens = p->tokens, .seconds = p->seconds,
+    .samples = ath_dataset_size(self->data), .tokens = p->tokens, .seconds = p->seconds,
+    .samples_per_second = mean(epoch_of(self) * samples, p->seconds),
+    .steps_per_second = mean(steps, p->seconds),
     .tokens_per_second = mean((double)p->tokens, p->seconds),
-    .gflops = gflops_over(self, (double)p->step, p->seconds),
+    .gflops = gflops_over(self, steps, p->seconds), .total_flos = flops_of(self, steps),
     .parameters = ath_model_size(self->model), .resumed_from = self->resumed_from,
   };
-}
-
-static ath_status append_field(ath_buffer *out, const char *name, double value) {
-  ATH_TRY(ath_buffer_format(out, ", \"%s\": ", name));
-  return ath_buffer_double(out, value);
-}
-
-ath_status ath_train_summary_print(const ath_train_summary *self, ath_buffer *out) {
-  ATH_TRY(ath_buffer_format(out, "{\"steps\": %lld, \"total_steps\": %lld",
-                            (long long)self->steps, (long long)self->total_steps));
-  ATH_TRY(append_field(out, "epochs", self->epochs));
-  ATH_TRY(append_field(out, "train_loss", self->train_loss));
-  if (self->evaluated) {
-    ATH_TRY(append_field(out, "eval_loss", self->eval.loss));
-    ATH_TRY(append_field(out, "perplexity", self->eval.perplexity));
-    ATH_TRY(append_field(out, "accuracy", self->eval.accuracy));
-    ATH_TRY(ath_buffer_format(out, ", \"eval_scored\": %.0f", self->eval.scored));
-  }
-  ATH_TRY(ath_buffer_format(out, ", \"tokens\": %llu", (unsigned long long)self->tokens));
-  ATH_TRY(append_field(out, "seconds", self->seconds));
-  ATH_TRY(append_field(out, "tokens_per_second", self->tokens_per_second));
-  ATH_TRY(append_field(out, "gflops", self->gflops));
-  return ath_buffer_format(out, ", \"parameters\": %lld, \"resumed_from\": %lld}",
-                           (long long)self->parameters, (long long)self->resumed_from);
 }

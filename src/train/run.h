@@ -96,6 +96,15 @@ ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double l
 ath_status ath_run_report_eval(ath_run *self) ATH_MUST_CHECK;
 void ath_run_summarise(const ath_run *self, ath_train_summary *out);
 
+/* --- summary.c --- */
+
+/* Writes train_results.json, eval_results.json and, last, all_results.json. */
+ath_status ath_run_summary_write(const ath_train_summary *self, const char *folder)
+    ATH_MUST_CHECK;
+ath_status ath_run_summary_remove(const char *folder) ATH_MUST_CHECK;
+/* False where there is no all_results.json, or one that lacks something. */
+bool ath_run_summary_read(const char *folder, ath_train_summary *out);
+
 /* --- peak.c --- */
 
 /* The speed of the fastest of a few products of two large matrices, in 10^9 operations/s. */

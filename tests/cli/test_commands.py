@@ -274,7 +274,7 @@ def test_json_of_prepare_and_train_is_one_line(made):
     counts, = objects(made.prepared[1])
     assert counts["lines"] == 400 and counts["bytes"] == made.text.stat().st_size
     assert counts["train_records"] > 0 and counts["validation_records"] > 0
-    assert objects(made.trained[1])[0]["steps"] == 3
+    assert objects(made.trained[1])[0]["global_step"] == 3
 
 
 def test_json_of_the_other_commands(made):

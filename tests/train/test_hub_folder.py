@@ -5,6 +5,8 @@ import math
 import os
 import random
 import subprocess
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ import torch
 from safetensors import safe_open
 from transformers import (AutoConfig, AutoModelForMaskedLM, AutoTokenizer, RobertaConfig,
                           RobertaForMaskedLM, pipeline)
+from transformers.trainer_pt_utils import save_metrics
+from transformers.trainer_utils import speed_metrics
 
 ATHANOR = os.environ["ATHANOR"]
 WORDS = "the small large river stone house green runs stands near under old new road bird".split()
@@ -53,13 +57,43 @@ def trained(tmp_path_factory):
 
 def test_the_summary_says_what_was_done(trained):
     folder, summary = trained
-    assert summary["steps"] == 60 and summary["resumed_from"] == 0
+    assert summary["global_step"] == 60 and summary["resumed_from"] == 0
     assert summary["perplexity"] == pytest.approx(math.exp(summary["eval_loss"]))
     assert json.loads((folder / "model/all_results.json").read_text()) == summary
+    records = [json.loads(check("data", "inspect", "--json", "--limit", 0, folder / "data" / split))
+               ["records"] for split in ("train", "validation")]
+    assert [summary["train_samples"], summary["eval_samples"]] == records
+    assert summary["epoch"] == pytest.approx(60 / math.ceil(records[0] / 8))
+    assert summary["train_steps_per_second"] == pytest.approx(60 / summary["train_runtime"])
+    assert summary["eval_samples_per_second"] == pytest.approx(
+        records[1] / summary["eval_runtime"])
     evaluated = json.loads(check("eval", "--model", folder / "model", "--data",
                                  folder / "data/validation", "--batch-size", 8, "--json"))
     assert set(evaluated) == {"loss", "perplexity", "accuracy", "scored"}
     assert evaluated["loss"] == pytest.approx(summary["eval_loss"], rel=1e-6)
+
+
+def test_the_results_have_the_names_of_the_trainer(trained, tmp_path):
+    """The library's own functions name the speeds and write the files; "train_loss", "total_flos",
+    "epoch" and "eval_loss" are added by its Trainer, the rest by its example run_mlm.py."""
+    folder, summary = trained
+    before = time.time() - 1
+    of_training = speed_metrics("train", before, 8, 1, 64) | {
+        "train_loss": 1.5, "total_flos": 2.0, "epoch": 1.0, "train_samples": 8}
+    of_evaluation = speed_metrics("eval", before, 8, 1) | {
+        "eval_loss": 1.5, "eval_accuracy": 0.5, "eval_samples": 8, "epoch": 1.0, "perplexity": 4.5}
+    trainer = SimpleNamespace(args=SimpleNamespace(output_dir=str(tmp_path)),
+                              is_world_process_zero=lambda: True)
+    save_metrics(trainer, "train", of_training)
+    save_metrics(trainer, "eval", of_evaluation)
+    added = {"global_step", "max_steps", "num_input_tokens_seen"} | {  # of its TrainerState
+        "eval_scored", "gflops", "parameters", "resumed_from"}
+    for name in ("train", "eval", "all"):
+        text = (folder / f"model/{name}_results.json").read_text()
+        ours, theirs = json.loads(text), (tmp_path / f"{name}_results.json").read_text()
+        assert set(json.loads(theirs)) == set(ours) - added, name
+        assert text == json.dumps(ours, indent=4, sort_keys=True) + "\n"
+        assert ours.items() <= summary.items()
 
 
 def test_transformers_opens_it(trained):

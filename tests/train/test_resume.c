@@ -27,6 +27,7 @@ static int tear_down(void **state) {
 static char messages[1 << 16]; /* what the library had to say */
 static volatile sig_atomic_t stop;
 static uint64_t stop_after; /* steps; 0: never */
+static ath_train_summary last_summary;
 
 static void keep_message(void *context, ath_log_level level, const char *text) {
   (void)context;
@@ -50,8 +51,7 @@ static ath_status run_until(ath_train_options *options, const char *run, uint64_
   stop_after = after;
   messages[0] = '\0';
   ath_log_set_sink(&(ath_log_sink){.message = keep_message, .progress = watch_progress});
-  ath_train_summary summary;
-  ath_status status = ath_train(options, &summary);
+  ath_status status = ath_train(options, &last_summary);
   ath_log_set_sink(NULL);
   return status;
 }
@@ -135,6 +135,16 @@ static void a_finished_run_started_again_changes_nothing(void **state) {
   ath_train_options options = small_run(&data);
   assert_ok(run_until(&options, "once", 0));
   assert_ok(run_until(&options, "twice", 0));
+  ath_train_summary first = last_summary;
+  const char *before = in_folder(data.folder, "before");
+  shell("cp -rp '%s' '%s'", options.output_dir, before);
+  assert_ok(run_until(&options, "twice", 0));
+  assert_non_null(strstr(messages, "was finished at step 12"));
+  shell("diff -r '%s' '%s'", before, options.output_dir); /* not a point more in the log */
+  assert_memory_equal(&last_summary, &first, sizeof first);
+  assert_same_end("once", "twice");
+  /* Without its model, or with an evaluation not made yet, there is something left to do. */
+  shell("rm '%s'/model.safetensors%s", options.output_dir, "");
   assert_ok(run_until(&options, "twice", 0));
   assert_same_end("once", "twice");
   ath_train_options_free(&options);
