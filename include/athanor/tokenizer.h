@@ -107,6 +107,10 @@ ath_status ath_tokenizer_decode(const ath_tokenizer *self, const int32_t *ids, s
 
 /* --- training ---------------------------------------------------------------------------- */
 
+/* The limits of the options below. That of threads holds wherever a number of them is given. */
+enum { ATH_VOCAB_SIZE_MIN = 6, ATH_VOCAB_SIZE_MAX = 1 << 24, ATH_SEED_SIZE_MAX = 14000000,
+       ATH_THREADS_MAX = 1024 };
+
 typedef struct ath_unigram_options {
   int32_t vocab_size;          /* pieces and special tokens together */
   double shrinking_factor;     /* share of the pieces that one pruning keeps: 0.75 */

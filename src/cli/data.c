@@ -90,7 +90,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
     {.name = "seed", .kind = ATH_OPTION_INTEGER, .target = &seed, .placeholder = "N",
      .help = "Seed of the choice of validation lines"},
     {.name = "threads", .kind = ATH_OPTION_INTEGER, .target = &threads, .placeholder = "N",
-     .minimum = 0, .maximum = 1024,
+     .minimum = 0, .maximum = ATH_THREADS_MAX,
      .help = "Threads that encode, 0 for all; the result is the same"},
     {.name = "overwrite", .kind = ATH_OPTION_FLAG, .target = &options.overwrite,
      .help = "Start over if the folder holds a dataset"},

@@ -55,11 +55,12 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
     {"output", ATH_OPTION_STRING, &output, "DIR", "Folder for the tokenizer's files", 0, 0, true},
     {"model", ATH_OPTION_STRING, &model, "NAME", "Kind of model: unigram", 0, 0, false},
     {"vocab-size", ATH_OPTION_INTEGER, &vocab_size, "N",
-     "Number of tokens, the five special ones included", 6, 1 << 24, false},
+     "Number of tokens, the five special ones included", ATH_VOCAB_SIZE_MIN, ATH_VOCAB_SIZE_MAX,
+     false},
     {"seed-size", ATH_OPTION_INTEGER, &seed_size, "N",
-     "Number of pieces to start from and choose among", 1, 1 << 28, false},
+     "Number of pieces to start from and choose among", 1, ATH_SEED_SIZE_MAX, false},
     {"threads", ATH_OPTION_INTEGER, &threads, "N",
-     "Threads, 0 for one per core; the result is the same", 0, 4096, false},
+     "Threads, 0 for one per core; the result is the same", 0, ATH_THREADS_MAX, false},
     {0},
   };
   ath_operands operands;

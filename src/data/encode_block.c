@@ -9,7 +9,7 @@
 
 #include "base/outcome.h"
 
-enum { CHUNK_LINES = 64, CHUNKS = ATH_BLOCK_LINES / CHUNK_LINES, THREADS_MAX = 1024 };
+enum { CHUNK_LINES = 64, CHUNKS = ATH_BLOCK_LINES / CHUNK_LINES };
 
 typedef struct chunk {
   int32_t *ids;
@@ -28,8 +28,8 @@ struct ath_block_encoder {
 ath_status ath_block_encoder_create(const ath_tokenizer *tokenizer, int threads,
                                     ath_block_encoder **out) {
   if (threads == 0) threads = omp_get_max_threads();
-  if (threads < 1 || threads > THREADS_MAX)
-    return ath_fail(ATH_INVALID, "%d threads: must be 1 … %d", threads, THREADS_MAX);
+  if (threads < 1 || threads > ATH_THREADS_MAX)
+    return ath_fail(ATH_INVALID, "%d threads: must be 1 … %d", threads, ATH_THREADS_MAX);
   ath_block_encoder *self = calloc(1, sizeof *self);
   ath_encoding *encodings = calloc((size_t)threads, sizeof *encodings);
   if (self == NULL || encodings == NULL) {

@@ -10,7 +10,7 @@
 #include "tokenizers/word_count.h"
 
 /* Sizes that the lattice's 32-bit edges can hold. */
-enum { ATH_SEED_SIZE_MAX = 14000000, ATH_PIECE_LENGTH_MAX = 31 };
+enum { ATH_PIECE_LENGTH_MAX = 31 };
 
 /* A piece is some bytes of the words' text. All its occurrences stand side by side in the suffix
  * array, from `first` up to `last` (exclusive). */

@@ -19,7 +19,7 @@ static const double LEAST_EXPECTED = 0.5;
 /* Pruning stops at this multiple of the wished size; the best of the rest are then taken. */
 static const double PRUNE_MARGIN = 1.1;
 
-enum { PRUNINGS_MAX = 1000, THREADS_MAX = 256 };
+enum { PRUNINGS_MAX = 1000 };
 
 ath_unigram_options ath_unigram_defaults(void) {
   return (ath_unigram_options){.vocab_size = 8000, .shrinking_factor = 0.75, .sub_iterations = 2,
@@ -29,9 +29,9 @@ ath_unigram_options ath_unigram_defaults(void) {
 
 static ath_status check_options(const ath_unigram_options *o, size_t path_count) {
   if (path_count == 0) return ath_fail(ATH_USAGE, "no text files to train on");
-  if (o->vocab_size <= ATH_BUILD_SPECIALS)
-    return ath_fail(ATH_USAGE, "vocabulary size %d: at least %d are needed", (int)o->vocab_size,
-                    ATH_BUILD_SPECIALS + 1);
+  if (o->vocab_size < ATH_VOCAB_SIZE_MIN || o->vocab_size > ATH_VOCAB_SIZE_MAX)
+    return ath_fail(ATH_USAGE, "vocabulary size %d: must be %d to %d", (int)o->vocab_size,
+                    ATH_VOCAB_SIZE_MIN, ATH_VOCAB_SIZE_MAX);
   if (!(o->shrinking_factor > 0 && o->shrinking_factor < 1))
     return ath_fail(ATH_USAGE, "shrinking factor %g: must lie between 0 and 1",
                     o->shrinking_factor);
@@ -47,8 +47,8 @@ static ath_status check_options(const ath_unigram_options *o, size_t path_count)
   if (o->max_word_length < 1 || o->max_word_length > 1 << 16)
     return ath_fail(ATH_USAGE, "words of up to %zu characters: must be 1 to %d",
                     o->max_word_length, 1 << 16);
-  if (o->threads < 0 || o->threads > THREADS_MAX)
-    return ath_fail(ATH_USAGE, "%d threads: must be 0 to %d", o->threads, THREADS_MAX);
+  if (o->threads < 0 || o->threads > ATH_THREADS_MAX)
+    return ath_fail(ATH_USAGE, "%d threads: must be 0 to %d", o->threads, ATH_THREADS_MAX);
   return ATH_OK;
 }
 
@@ -317,10 +317,14 @@ static ath_status count_words(trainer *self, const char *const *paths, size_t pa
                            ATH_WORD_TEXT_MAX, &self->words, report);
   ath_tokenizer_destroy(cutter);
   ATH_TRY(status);
-  if (self->words.count == 0)
-    return ath_fail(ATH_INVALID, "%s%s: no text in %s", paths[0], path_count > 1 ? ", …" : "",
-                    path_count > 1 ? "these files" : "this file");
-  return ATH_OK;
+  if (self->words.count > 0) return ATH_OK;
+  char skipped[128] = "";
+  if (report->lines_skipped > 0)
+    snprintf(skipped, sizeof skipped, ": %llu of %llu lines hold NUL characters; text in UTF-16 "
+             "must be converted, e.g. with iconv", (unsigned long long)report->lines_skipped,
+             (unsigned long long)report->lines);
+  return ath_fail(ATH_INVALID, "%s%s: no text in %s%s", paths[0], path_count > 1 ? ", …" : "",
+                  path_count > 1 ? "these files" : "this file", skipped);
 }
 
 ath_status ath_unigram_train(const char *const *paths, size_t path_count,

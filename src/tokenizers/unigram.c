@@ -13,7 +13,6 @@
 
 #include "tokenizers/word_cache.h"
 
-enum { VOCAB_MAX = 1 << 24 };
 static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */
 
 /* --- making one ---------------------------------------------------------------------------- */
@@ -132,9 +131,9 @@ static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   ath_json vocab = ath_json_member(json, "vocab");
   size_t count;
   ATH_TRY(ath_json_array(&vocab, &count));
-  if (count > VOCAB_MAX)
+  if (count > ATH_VOCAB_SIZE_MAX)
     return ath_json_fail(&vocab, ATH_INVALID, "%zu pieces; at most %d are supported", count,
-                         VOCAB_MAX);
+                         ATH_VOCAB_SIZE_MAX);
   ath_unigram *self;
   ATH_TRY(ath_unigram_create(arena, count, &self));
   for (size_t i = 0; i < count; i++) {

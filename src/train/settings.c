@@ -71,7 +71,7 @@ static const ath_setting settings[] = {
        "none: start anew; or a checkpoint's folder"),
   FLAG(overwrite_output_dir, "Start anew and remove the checkpoints in output_dir"),
   TEXT(device, false, "NAME", "Where to compute: cpu"),
-  INTEGER(threads, 0, 1024, false, "Threads; 0: as OMP_NUM_THREADS says, else all cores"),
+  INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all cores"),
 };
 enum { SETTING_COUNT = sizeof settings / sizeof *settings };
 

@@ -160,6 +160,10 @@ def test_2_a_wrong_name_is_answered_with_the_nearest(command, near):
     ("eval --model x --data y z", 'no argument "z"'),
     ("data verify", "one folder"),
     ("tokenizer train --input a --output b --vocab-size 99999999", "between 6 and 16777216"),
+    ("tokenizer train --input a --output b --seed-size 14000001", "between 1 and 14000000"),
+    ("tokenizer train --input a --output b --threads 1025", "--threads is 1025"),
+    ("data prepare --tokenizer t --input a --output b --threads 1025", "--threads is 1025"),
+    ("train --threads 1025", "--threads is 1025"),
 ])
 def test_2_a_value_that_cannot_be_is_refused(command, part):
     fail(2, part, *command.split())

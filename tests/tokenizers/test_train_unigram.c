@@ -218,6 +218,8 @@ static void files_that_are_missing_or_empty_are_refused_by_name(void **state) {
   assert_fails(ath_unigram_train(&missing, 0, &options, &tokenizer, NULL), ATH_USAGE, "no text");
   assert_fails(train("", 0, 50, 1, &tokenizer, NULL), ATH_INVALID, "no text in");
   assert_fails(train("\n\r\n\n", 4, 50, 1, &tokenizer, NULL), ATH_INVALID, "no text in");
+  assert_fails(train("\0\n\n\0a\0\n", 7, 50, 1, &tokenizer, NULL), ATH_INVALID,
+               "no text in this file: 2 of 3 lines hold NUL characters");
 }
 
 static void options_out_of_range_are_refused(void **state) {
@@ -230,7 +232,8 @@ static void options_out_of_range_are_refused(void **state) {
     options.field = value;                                                                       \
     assert_fails(ath_unigram_train(&path, 1, &options, &tokenizer, NULL), ATH_USAGE, part);      \
   } while (0)
-  REFUSED(vocab_size, 5, "at least 6");
+  REFUSED(vocab_size, 5, "must be 6 to 16777216");
+  REFUSED(vocab_size, (1 << 24) + 1, "must be 6 to");
   REFUSED(shrinking_factor, 1.0, "between 0 and 1");
   REFUSED(sub_iterations, 0, "EM rounds");
   REFUSED(seed_size, 0, "seed pieces");
@@ -238,6 +241,7 @@ static void options_out_of_range_are_refused(void **state) {
   REFUSED(max_piece_length, 32, "1 to 31");
   REFUSED(max_word_length, 0, "words of up to");
   REFUSED(threads, -1, "threads");
+  REFUSED(threads, 1025, "threads");
 #undef REFUSED
 }
 
