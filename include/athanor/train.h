@@ -111,6 +111,7 @@ typedef struct ath_setting {
   bool fixed;              /* decides the result: a resumed run must have the same */
   const char *placeholder; /* "N" */
   const char *help;        /* one sentence, without full stop */
+  const char *group;       /* "Model"; settings of a group follow one another */
 } ath_setting;
 
 /* The table of settings, in the order in which they are shown. */

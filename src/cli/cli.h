@@ -45,6 +45,7 @@ typedef struct ath_option {
   const char *help;        /* one sentence, without full stop; wrapped when shown */
   double minimum, maximum; /* for numbers; both 0: no limits */
   bool required;
+  const char *group;       /* heading in the help, where it differs from the option's before */
 } ath_option;
 
 typedef struct ath_operands {

@@ -23,17 +23,18 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   double probability = 0.15;
   bool json = false;
   const ath_option options[] = {
-    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", 0, 0, true},
-    {"data", ATH_OPTION_STRING, &data, "DIR", "Folder of shards", 0, 0, true},
-    {"batch-size", ATH_OPTION_INTEGER, &batch_size, "N", "Records per batch", 1, 65536, false},
+    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", .required = true},
+    {"data", ATH_OPTION_STRING, &data, "DIR", "Folder of shards", .required = true},
+    {"batch-size", ATH_OPTION_INTEGER, &batch_size, "N", "Records per batch",
+     .minimum = 1, .maximum = 65536},
     {"mlm-probability", ATH_OPTION_NUMBER, &probability, "X", "Share of the tokens that are masked",
-     1e-4, 1, false},
+     .minimum = 1e-4, .maximum = 1},
     {"seed", ATH_OPTION_INTEGER, &seed, "N", "Of the masks, which depend on it and the record only",
-     0, 9007199254740992.0, false},
-    {"max-samples", ATH_OPTION_INTEGER, &samples, "N", "Only the first so many records; 0: all", 0,
-     9007199254740992.0, false},
-    {"device", ATH_OPTION_STRING, &device, "NAME", "Where to compute", 0, 0, false},
-    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one JSON object", 0, 0, false},
+     .minimum = 0, .maximum = 9007199254740992.0},
+    {"max-samples", ATH_OPTION_INTEGER, &samples, "N", "Only the first so many records; 0: all",
+     .minimum = 0, .maximum = 9007199254740992.0},
+    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute"},
+    {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON object"},
     {0},
   };
   ath_operands operands;

@@ -84,10 +84,11 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   int64_t top_k = 5;
   bool json = false;
   const ath_option options[] = {
-    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", 0, 0, true},
-    {"top-k", ATH_OPTION_INTEGER, &top_k, "N", "Fillings per mask", 1, 1 << 24, false},
-    {"device", ATH_OPTION_STRING, &device, "NAME", "Where to compute", 0, 0, false},
-    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one JSON list per text", 0, 0, false},
+    {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", .required = true},
+    {"top-k", ATH_OPTION_INTEGER, &top_k, "N", "Fillings per mask",
+     .minimum = 1, .maximum = 1 << 24},
+    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute"},
+    {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON list per text"},
     {0},
   };
   ath_operands operands;

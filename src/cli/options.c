@@ -7,7 +7,8 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
-enum { OPTIONS_MAX = 128, HELP_COLUMN = 34, HELP_WIDTH = 96, NAME_MAX_LENGTH = 64 };
+enum { OPTIONS_MAX = 128, HELP_COLUMN = 32, HELP_WIDTH = 80,
+       HELP_TEXT_MAX = 512, NAME_MAX_LENGTH = 64 };
 
 /* --- help ---------------------------------------------------------------------------------- */
 
@@ -37,24 +38,45 @@ static void print_wrapped(const char *text, int column) {
   }
 }
 
-static void print_default(const ath_option *option) {
+/* What stands after the help: the default, in brackets, or how the option is to be given. */
+static void describe_use(const ath_option *option, char out[HELP_TEXT_MAX]) {
+  const char *text = option->kind == ATH_OPTION_STRING ? *(const char **)option->target : NULL;
+  out[0] = '\0';
   if (option->required) {
-    printf(" (required)");
+    snprintf(out, HELP_TEXT_MAX, " (required%s)",
+             option->kind == ATH_OPTION_LIST ? ", may be repeated" : "");
     return;
   }
   switch (option->kind) {
-    case ATH_OPTION_INTEGER: printf(" [%lld]", (long long)*(int64_t *)option->target); break;
-    case ATH_OPTION_NUMBER: printf(" [%g]", *(double *)option->target); break;
-    case ATH_OPTION_STRING: {
-      const char *value = *(const char **)option->target;
-      if (value != NULL && *value != '\0') printf(" [%s]", value);
+    case ATH_OPTION_INTEGER:
+      snprintf(out, HELP_TEXT_MAX, " [%lld]", (long long)*(int64_t *)option->target);
       break;
-    }
+    case ATH_OPTION_NUMBER:
+      snprintf(out, HELP_TEXT_MAX, " [%g]", *(double *)option->target);
+      break;
+    case ATH_OPTION_STRING:
+      if (text != NULL && *text != '\0') snprintf(out, HELP_TEXT_MAX, " [%.200s]", text);
+      break;
     case ATH_OPTION_FLAG:
-      if (*(bool *)option->target) printf(" [on; --no-%s turns it off]", option->name);
+      if (*(bool *)option->target)
+        snprintf(out, HELP_TEXT_MAX, " [on; --no-%s turns it off]", option->name);
       break;
-    case ATH_OPTION_LIST: printf(" (may be repeated)"); break;
+    case ATH_OPTION_LIST: snprintf(out, HELP_TEXT_MAX, " (may be repeated)"); break;
   }
+}
+
+static void print_option(const ath_option *option) {
+  char left[128], use[HELP_TEXT_MAX], text[2 * HELP_TEXT_MAX];
+  snprintf(left, sizeof left, "  --%s%s%s", option->name, option->placeholder != NULL ? " " : "",
+           option->placeholder != NULL ? option->placeholder : "");
+  printf("%s", left);
+  int length = columns_of(left, strlen(left));
+  if (length >= HELP_COLUMN - 1) printf("\n%*s", HELP_COLUMN, "");
+  else printf("%*s", HELP_COLUMN - length, "");
+  describe_use(option, use);
+  snprintf(text, sizeof text, "%s%s", option->help, use);
+  print_wrapped(text, HELP_COLUMN);
+  printf("\n");
 }
 
 static void print_help(const ath_command *command, const ath_option *options) {
@@ -62,18 +84,13 @@ static void print_help(const ath_command *command, const ath_option *options) {
          command->name, options[0].name != NULL ? " [options]" : "",
          command->operands != NULL ? " " : "",
          command->operands != NULL ? command->operands : "");
-  if (options[0].name != NULL) printf("\nOptions:\n");
+  if (options[0].name != NULL) printf("\nOptions, with their defaults in [brackets]:\n");
+  const char *group = NULL;
   for (const ath_option *o = options; o->name != NULL; o++) {
-    char left[128];
-    snprintf(left, sizeof left, "  --%s%s%s", o->name, o->placeholder != NULL ? " " : "",
-             o->placeholder != NULL ? o->placeholder : "");
-    printf("%s", left);
-    int length = columns_of(left, strlen(left));
-    if (length >= HELP_COLUMN - 1) printf("\n%*s", HELP_COLUMN, "");
-    else printf("%*s", HELP_COLUMN - length, "");
-    print_wrapped(o->help, HELP_COLUMN);
-    print_default(o);
-    printf("\n");
+    if (o->group != NULL && (group == NULL || strcmp(group, o->group) != 0))
+      printf("\n%s:\n", o->group);
+    group = o->group;
+    print_option(o);
   }
   if (command->details != NULL) printf("\n%s\n", command->details);
 }

@@ -13,7 +13,7 @@
 /* The row that all commands but train have. */
 #define TOKENIZER_OPTION(folder)                                                             \
   {"tokenizer", ATH_OPTION_STRING, &(folder), "DIR", "The tokenizer's folder or tokenizer.json", \
-   0, 0, true}
+   .required = true}
 
 /* Writes the buffer to standard output and empties it. */
 static ath_status flush(ath_buffer *out) {
@@ -51,16 +51,19 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   int64_t vocab_size = defaults.vocab_size, threads = defaults.threads;
   int64_t seed_size = (int64_t)defaults.seed_size;
   const ath_option options[] = {
-    {"input", ATH_OPTION_LIST, &inputs, "FILE", "Text to train on, a line at a time", 0, 0, true},
-    {"output", ATH_OPTION_STRING, &output, "DIR", "Folder for the tokenizer's files", 0, 0, true},
-    {"model", ATH_OPTION_STRING, &model, "NAME", "Kind of model: unigram", 0, 0, false},
+    {"input", ATH_OPTION_LIST, &inputs, "FILE", "Text to train on, a line at a time",
+     .required = true},
+    {"output", ATH_OPTION_STRING, &output, "DIR", "Folder for the tokenizer's files",
+     .required = true},
+    {"model", ATH_OPTION_STRING, &model, "NAME", .help = "Kind of model: unigram"},
     {"vocab-size", ATH_OPTION_INTEGER, &vocab_size, "N",
-     "Number of tokens, the five special ones included", ATH_VOCAB_SIZE_MIN, ATH_VOCAB_SIZE_MAX,
-     false},
+     "Number of tokens, the five special ones included",
+     .minimum = ATH_VOCAB_SIZE_MIN, .maximum = ATH_VOCAB_SIZE_MAX},
     {"seed-size", ATH_OPTION_INTEGER, &seed_size, "N",
-     "Number of pieces to start from and choose among", 1, ATH_SEED_SIZE_MAX, false},
+     "Number of pieces to start from and choose among", .minimum = 1, .maximum = ATH_SEED_SIZE_MAX},
     {"threads", ATH_OPTION_INTEGER, &threads, "N",
-     "Threads, 0 for one per core; the result is the same", 0, ATH_THREADS_MAX, false},
+     "Threads, 0 for one per core; the result is the same",
+     .minimum = 0, .maximum = ATH_THREADS_MAX},
     {0},
   };
   ath_operands operands;
@@ -181,8 +184,8 @@ static ath_status run_encode(const ath_command *self, int argc, char **argv) {
   const ath_option options[] = {
     TOKENIZER_OPTION(folder),
     {"json", ATH_OPTION_FLAG, &json, NULL,
-     "Print one object a text: ids, tokens, offsets in code points", 0, 0, false},
-    {"special-tokens", ATH_OPTION_FLAG, &special, NULL, "Add [CLS] and [SEP]", 0, 0, false},
+     .help = "Print one object a text: ids, tokens, offsets in code points"},
+    {"special-tokens", ATH_OPTION_FLAG, &special, NULL, .help = "Add [CLS] and [SEP]"},
     {0},
   };
   ath_operands operands;
@@ -272,8 +275,8 @@ static ath_status run_decode(const ath_command *self, int argc, char **argv) {
   bool skip = false;
   const ath_option options[] = {
     TOKENIZER_OPTION(folder),
-    {"skip-special-tokens", ATH_OPTION_FLAG, &skip, NULL, "Leave out [CLS], [SEP] and their like",
-     0, 0, false},
+    {"skip-special-tokens", ATH_OPTION_FLAG, &skip, NULL,
+     .help = "Leave out [CLS], [SEP] and their like"},
     {0},
   };
   ath_operands operands;
@@ -364,8 +367,8 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   bool json = false;
   const ath_option options[] = {
     TOKENIZER_OPTION(folder),
-    {"json", ATH_OPTION_FLAG, &json, NULL, "Print one object; an id of -1 means there is none",
-     0, 0, false},
+    {"json", ATH_OPTION_FLAG, &json, NULL,
+     .help = "Print one object; an id of -1 means there is none"},
     {0},
   };
   ath_operands operands;

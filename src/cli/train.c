@@ -47,7 +47,7 @@ static void make_table(table *self, ath_train_options *values) {
     self->options[at] = (ath_option){
       .name = self->names[at], .kind = kind_of(s), .target = (char *)values + s->offset,
       .placeholder = s->placeholder, .help = s->help, .minimum = s->minimum,
-      .maximum = s->maximum};
+      .maximum = s->maximum, .group = s->group};
   }
 }
 

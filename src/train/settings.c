@@ -10,24 +10,31 @@
 
 #define LARGE 9007199254740992.0 /* 2^53: the whole numbers that a double holds exactly */
 
+/* GROUP is what it is defined to be where a row stands. */
+#define ROW(field, kind, least, most, fixed, placeholder, help)                                   \
+  {#field, kind, offsetof(ath_train_options, field), least, most, fixed, placeholder, help, GROUP}
 #define TEXT(field, fixed, placeholder, help) \
-  {#field, ATH_SETTING_TEXT, offsetof(ath_train_options, field), 0, 0, fixed, placeholder, help}
-#define INTEGER(field, least, most, fixed, help)                                                  \
-  {#field, ATH_SETTING_INTEGER, offsetof(ath_train_options, field), least, most, fixed, "N", help}
-#define NUMBER(field, least, most, fixed, help)                                                   \
-  {#field, ATH_SETTING_NUMBER, offsetof(ath_train_options, field), least, most, fixed, "X", help}
-#define FLAG(field, help) \
-  {#field, ATH_SETTING_FLAG, offsetof(ath_train_options, field), 0, 1, false, NULL, help}
+  ROW(field, ATH_SETTING_TEXT, 0, 0, fixed, placeholder, help)
+#define INTEGER(field, least, most, fixed, help) \
+  ROW(field, ATH_SETTING_INTEGER, least, most, fixed, "N", help)
+#define NUMBER(field, least, most, fixed, help) \
+  ROW(field, ATH_SETTING_NUMBER, least, most, fixed, "X", help)
+#define FLAG(field, help) ROW(field, ATH_SETTING_FLAG, 0, 1, false, NULL, help)
 
 static const ath_setting settings[] = {
-  TEXT(train_dataset, false, "DIR", "Folder of shards to train on"),
+#define GROUP "Data"
+  TEXT(train_dataset, false, "DIR", "Folder of shards to train on (required)"),
   TEXT(eval_dataset, false, "DIR", "Folder of shards to evaluate on; none: no evaluation"),
-  TEXT(tokenizer, false, "DIR", "Folder, or tokenizer.json, of the tokenizer that made the shards"),
-  TEXT(output_dir, false, "DIR", "Folder of the run: checkpoints, log, and the model when done"),
-  TEXT(config_name, false, "FILE", "A config.json to take the architecture from, instead of the "
-       "settings below"),
+  TEXT(tokenizer, false, "DIR", "Folder, or tokenizer.json, of the tokenizer that made the shards "
+       "(required, unless model_name_or_path has it)"),
+  TEXT(output_dir, false, "DIR", "Folder of the run: checkpoints, log, and the model when done "
+       "(required)"),
+#undef GROUP
+#define GROUP "Model"
   TEXT(model_name_or_path, false, "DIR", "Model folder to take architecture and starting weights "
        "from"),
+  TEXT(config_name, false, "FILE", "A config.json to take the architecture from, instead of the "
+       "settings below"),
   INTEGER(hidden_size, 1, 65536, true, "Width of the hidden states"),
   INTEGER(num_hidden_layers, 1, 512, true, "Layers of the encoder"),
   INTEGER(num_attention_heads, 1, 1024, true, "Attention heads; hidden_size is a multiple"),
@@ -42,14 +49,18 @@ static const ath_setting settings[] = {
   NUMBER(attention_probs_dropout_prob, 0, 0.99, true, "Dropout of the attention probabilities"),
   NUMBER(initializer_range, 0, 10, true, "Deviation of the initial weights; narrow models learn "
          "sooner with about 1/sqrt(hidden_size)"),
-  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
-  INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
-  INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
-          "scored positions"),
+#undef GROUP
+#define GROUP "Length of training"
   NUMBER(num_train_epochs, 0, 1e6, true, "Passes over the data, a fraction allowed"),
   INTEGER(max_steps, -1, LARGE, true, "Steps in all, instead of num_train_epochs; -1: not"),
   NUMBER(max_train_minutes, 0, 1e6, false, "Stop early, save and evaluate after so many minutes; "
          "the schedule does not know of it; 0: no bound"),
+#undef GROUP
+#define GROUP "Optimisation"
+  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
+  INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
+          "scored positions"),
+  NUMBER(mlm_probability, 1e-4, 1, true, "Share of the tokens that are masked"),
   NUMBER(learning_rate, 0, 1e38, true, "Peak learning rate"),
   TEXT(lr_scheduler_type, true, "NAME", "linear, cosine, constant or constant_with_warmup"),
   INTEGER(warmup_steps, 0, LARGE, true, "Steps over which the rate rises from 0"),
@@ -59,19 +70,27 @@ static const ath_setting settings[] = {
   NUMBER(adam_beta2, 0, 0.999999999, true, "Decay of AdamW's second moment"),
   NUMBER(adam_epsilon, 1e-30, 1, true, "AdamW's epsilon"),
   NUMBER(max_grad_norm, 0, 1e38, true, "Gradients are scaled down to this norm; 0: never"),
-  NUMBER(mlm_probability, 1e-4, 1, true, "Share of the tokens that are masked"),
   INTEGER(seed, 0, LARGE, true, "Of initial weights, order, masks and dropout"),
+#undef GROUP
+#define GROUP "Reports and evaluation"
   INTEGER(logging_steps, 1, LARGE, false, "Report every so many steps"),
   INTEGER(eval_steps, 0, LARGE, false, "Evaluate every so many steps; 0: only at the end"),
+  INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
+  INTEGER(max_eval_samples, 0, LARGE, false, "Evaluate on the first so many records; 0: all"),
+#undef GROUP
+#define GROUP "Checkpoints"
   INTEGER(save_steps, 0, LARGE, false, "Write a checkpoint every so many steps; 0: only at the "
           "end"),
   INTEGER(save_total_limit, 0, 1e6, false, "Checkpoints kept, the newest; 0: all"),
-  INTEGER(max_eval_samples, 0, LARGE, false, "Evaluate on the first so many records; 0: all"),
   TEXT(resume_from_checkpoint, false, "WHICH", "auto: the newest whole checkpoint in output_dir; "
        "none: start anew; or a checkpoint's folder"),
   FLAG(overwrite_output_dir, "Start anew and remove the checkpoints in output_dir"),
+#undef GROUP
+#define GROUP "Machine"
   TEXT(device, false, "NAME", "Where to compute: cpu"),
-  INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all cores"),
+  INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all "
+          "cores"),
+#undef GROUP
 };
 enum { SETTING_COUNT = sizeof settings / sizeof *settings };
 

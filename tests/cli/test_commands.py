@@ -105,11 +105,20 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_names_every_option(command):
     text = succeed(*command.split(), "--help")
-    table = text.partition("\nOptions:\n")[2].partition("\n\n")[0]
-    named = [line.split()[0][2:] for line in table.splitlines() if line.startswith("  --")]
+    named = [line.split()[0][2:] for line in text.splitlines() if line.startswith("  --")]
     assert sorted(named) == sorted(OPTIONS[command].split())
     assert f"athanor {command}" in text and "Example" in text
-    assert max(map(len, text.splitlines())) <= 110
+    assert max(map(len, text.splitlines())) <= 96
+
+
+def test_the_help_of_train_is_in_groups_with_what_is_required_and_the_defaults():
+    groups = succeed("train", "--help").split("\n\n")
+    titles = [group.splitlines()[0] for group in groups]
+    data, model = (groups[titles.index(title)] for title in ("Data:", "Model:"))
+    assert data.count("(required") == 3 and "(required" not in model
+    assert "--hidden-size" in model and "--hidden-size" not in data
+    optimisation = groups[titles.index("Optimisation:")]
+    assert "Peak learning rate [5e-05]" in optimisation  # the default of TrainingArguments
 
 
 @pytest.mark.parametrize("command", OPTIONS)
