@@ -18,6 +18,7 @@ typedef struct ath_progress {
   const char *detail; /* shown after the bar: "loss 3.214 · lr 1.0e-4"; may be NULL */
   double rate;        /* e.g. tokens per second; 0 when there is none */
   const char *rate_unit; /* "tokens/s" */
+  int due;            /* 1 when the user asked for a report just now (every logging_steps) */
   int finished;       /* 1 in the task's last report */
 } ath_progress;
 

@@ -66,7 +66,7 @@ extern volatile sig_atomic_t ath_cli_stop;
 void ath_cli_catch_signals(void);
 
 /* Installs the sink for log messages and progress (progress.c): a live bar when standard error is
- * a terminal, plain lines every ten seconds otherwise. */
+ * a terminal, plain lines otherwise. */
 void ath_cli_show_progress(void);
 
 /* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The

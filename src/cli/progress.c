@@ -1,5 +1,6 @@
 /* progress.c: how messages and progress look on standard error: a bar that redraws itself on a
- * terminal, a plain line every ten seconds elsewhere. */
+ * terminal; elsewhere a plain line every ten seconds, and when a report is due, at most one a
+ * second. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -48,16 +49,17 @@ static const char *clock_text(double seconds, char out[24]) {
   return out;
 }
 
-/* 1234567 → "1.23 M", so that the numbers keep their width. */
-static const char *short_number(double value, char out[24]) {
-  const char *units[] = {"", " k", " M", " G", " T"};
+/* Numbers of more than four digits are given in thousands, millions and so on, so that they keep
+ * their width: 1234567 is "1235 k", 12345678 "12.3 M". */
+static int unit_of(double value) {
   int unit = 0;
-  while (value >= 10000 && unit < 4) {
-    value /= 1000;
-    unit++;
-  }
-  int decimals = unit == 0 ? 0 : value < 100 ? 1 : 0;
-  snprintf(out, 24, "%.*f%s", decimals, value, units[unit]);
+  for (; value >= 10000 && unit < 4; unit++) value /= 1000;
+  return unit;
+}
+
+static const char *in_unit(double value, int unit, char out[24]) {
+  for (int i = 0; i < unit; i++) value /= 1000;
+  snprintf(out, 24, "%.*f", unit == 0 || value >= 100 ? 0 : 1, value);
   return out;
 }
 
@@ -89,14 +91,17 @@ static void add_bar(char *line, const ath_progress *p) {
 }
 
 static void compose(char *line, const ath_progress *p, double time) {
-  char a[24], b[24], c[24];
+  static const char *const units[] = {"", " k", " M", " G", " T"};
+  char a[24], b[24];
   line[0] = '\0';
   add(line, "%s", p->task);
   if (p->total > 0 && screen.terminal) add_bar(line, p);
-  add(line, " %s", short_number((double)p->done, a));
-  if (p->total > 0) add(line, "/%s", short_number((double)p->total, b));
-  add(line, " %s", p->unit != NULL ? p->unit : "");
-  if (p->rate > 0) add(line, " · %s %s", short_number(p->rate, c), p->rate_unit);
+  int unit = unit_of((double)(p->total > 0 ? p->total : p->done)), rate_unit = unit_of(p->rate);
+  add(line, " %s", in_unit((double)p->done, unit, a));
+  if (p->total > 0) add(line, "/%s", in_unit((double)p->total, unit, b));
+  add(line, "%s %s", units[unit], p->unit != NULL ? p->unit : "");
+  if (p->rate > 0)
+    add(line, " · %s%s %s", in_unit(p->rate, rate_unit, a), units[rate_unit], p->rate_unit);
   if (p->detail != NULL) add(line, " · %s", p->detail);
   double left = seconds_left(p, time);
   if (p->finished) add(line, " · took %s", clock_text(time - screen.task_begun, a));
@@ -132,7 +137,7 @@ static void show_progress(void *context, const ath_progress *p) {
   (void)context;
   double time = now();
   begin_task(p, time);
-  double pause = screen.terminal ? 0.1 : 10.0;
+  double pause = screen.terminal ? 0.1 : p->due ? 1.0 : 10.0;
   if (!p->finished && screen.last_drawn > 0 && time - screen.last_drawn < pause) return;
   if (!screen.terminal && !p->finished && time - screen.task_begun < pause) return;
   unsigned slot = screen.sample_count++ % SAMPLES;

@@ -91,7 +91,6 @@ static ath_status take_step(ath_run *run) {
   ATH_TRY(run_micro_batches(run, learning_rate, &result, &first, &tokens));
   double seconds = seconds_now() - start;
   add_to_window(&run->window, &result, tokens, seconds);
-  add_to_window(&run->whole, &result, tokens, seconds);
   ath_run_position *p = &run->position;
   p->step++;
   p->batch += (uint64_t)run->options.gradient_accumulation_steps;
@@ -103,7 +102,7 @@ static ath_status take_step(ath_run *run) {
   if (!isfinite(result.loss) || !isfinite(result.norm))
     return diverged(run, &result, learning_rate, first);
   bool last = p->step == run->schedule.total_steps || out_of_time(run) || stop_asked(run);
-  ath_run_show_progress(run, &result, learning_rate, last);
+  ath_run_show_progress(run, learning_rate, last);
   if (p->step % run->options.logging_steps != 0 && !last) return ATH_OK;
   double loss = run->window.loss_sum / run->window.weight_sum;
   ATH_TRY(ath_run_report(run, &result, learning_rate));

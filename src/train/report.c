@@ -118,16 +118,17 @@ ath_status ath_run_report_eval(ath_run *self) {
   return write_scalars(self, scalars, sizeof scalars / sizeof *scalars);
 }
 
-void ath_run_show_progress(const ath_run *self, const ath_step_result *latest,
-                           double learning_rate, bool finished) {
+void ath_run_show_progress(const ath_run *self, double learning_rate, bool finished) {
   char detail[96];
-  snprintf(detail, sizeof detail, "loss %.3f · lr %.2e", mean(latest->loss, latest->weight),
+  const ath_run_window *w = &self->window;
+  assert(w->steps > 0);
+  snprintf(detail, sizeof detail, "loss %.3f · lr %.2e", mean(w->loss_sum, w->weight_sum),
            learning_rate);
-  const ath_run_window *w = self->window.steps > 0 ? &self->window : &self->whole;
   ath_progress progress = {
     .task = "training", .done = (uint64_t)self->position.step,
     .total = (uint64_t)self->schedule.total_steps, .unit = "steps", .detail = detail,
-    .rate = mean((double)w->tokens, w->seconds), .rate_unit = "tokens/s", .finished = finished};
+    .rate = mean((double)w->tokens, w->seconds), .rate_unit = "tokens/s", .finished = finished,
+    .due = self->position.step % self->options.logging_steps == 0};
   ath_log_progress(&progress);
 }
 

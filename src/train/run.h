@@ -39,7 +39,7 @@ typedef struct ath_run {
   ath_schedule schedule;
   uint64_t batches_per_epoch;
   ath_run_position position;
-  ath_run_window window, whole; /* `whole`: of this process */
+  ath_run_window window;
   int worse_than_guessing;      /* reports in a row */
   int64_t resumed_from;         /* 0: a fresh start */
   int64_t saved_step;           /* of the newest checkpoint; 0: none */
@@ -87,9 +87,8 @@ ath_status ath_run_save_card(const ath_run *self, const char *folder) ATH_MUST_C
 
 ath_status ath_run_open_reports(ath_run *self) ATH_MUST_CHECK;
 ath_status ath_run_close_reports(ath_run *self) ATH_MUST_CHECK;
-/* Shows the state of progress on the sink. */
-void ath_run_show_progress(const ath_run *self, const ath_step_result *latest,
-                           double learning_rate, bool finished);
+/* Shows the state of progress on the sink: the window's loss and speed. Before it is emptied. */
+void ath_run_show_progress(const ath_run *self, double learning_rate, bool finished);
 /* Writes the window to TensorBoard and log.jsonl and empties it. */
 ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double learning_rate)
     ATH_MUST_CHECK;

@@ -326,6 +326,18 @@ def test_progress_is_plain_lines_when_it_is_no_terminal(made):
         assert "\r" not in messages and "\033" not in messages and "█" not in messages
 
 
+def test_plain_progress_comes_with_the_reports_at_most_once_a_second(made, tmp_path):
+    begun = time.monotonic()
+    code, messages = interrupt(made.training(tmp_path, "--max-steps", 10**6, "--save-steps", 0),
+                               signal.SIGTERM, lambda: time.monotonic() > begun + 3.5)
+    took = time.monotonic() - begun
+    assert code == 13
+    lines = [line for line in messages.splitlines() if line.startswith("training ")]
+    assert 3 <= len(lines) <= took + 1, messages
+    assert all("loss" in line and "lr" in line and "tokens/s" in line for line in lines)
+    assert all("/1000 k steps" in line for line in lines)
+
+
 def on_terminal(*command, term="xterm"):
     """Exit code, and what a terminal on standard error is sent."""
     ours, theirs = pty.openpty()
