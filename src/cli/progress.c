@@ -49,10 +49,11 @@ static const char *clock_text(double seconds, char out[24]) {
   return out;
 }
 
-/* Numbers of more than four digits are given in thousands, millions and so on, so that they keep
- * their width: 1234567 is "1235 k", 12345678 "12.3 M". */
-static int unit_of(double value) {
+/* Numbers from `exact` on are given in thousands, millions and so on, so that they keep their width:
+ * 345678 is "346 k", 12345678 "12.3 M". */
+static int unit_of(double value, double exact) {
   int unit = 0;
+  if (value < exact) return 0;
   for (; value >= 10000 && unit < 4; unit++) value /= 1000;
   return unit;
 }
@@ -96,7 +97,9 @@ static void compose(char *line, const ath_progress *p, double time) {
   line[0] = '\0';
   add(line, "%s", p->task);
   if (p->total > 0 && screen.terminal) add_bar(line, p);
-  int unit = unit_of((double)(p->total > 0 ? p->total : p->done)), rate_unit = unit_of(p->rate);
+  /* Counts of steps, records and lines stay exact: one wants to find a step again. */
+  int unit = unit_of((double)(p->total > 0 ? p->total : p->done), 1e7);
+  int rate_unit = unit_of(p->rate, 1e4);
   add(line, " %s", in_unit((double)p->done, unit, a));
   if (p->total > 0) add(line, "/%s", in_unit((double)p->total, unit, b));
   add(line, "%s %s", units[unit], p->unit != NULL ? p->unit : "");

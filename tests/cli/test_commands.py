@@ -335,7 +335,7 @@ def test_plain_progress_comes_with_the_reports_at_most_once_a_second(made, tmp_p
     lines = [line for line in messages.splitlines() if line.startswith("training ")]
     assert 3 <= len(lines) <= took + 1, messages
     assert all("loss" in line and "lr" in line and "tokens/s" in line for line in lines)
-    assert all("/1000 k steps" in line for line in lines)
+    assert all("/1000000 steps" in line for line in lines)
 
 
 def on_terminal(*command, term="xterm"):
