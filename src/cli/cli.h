@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "athanor/status.h"
+#include "base/buffer.h"
 
 typedef struct ath_command ath_command;
 struct ath_command {
@@ -72,6 +73,10 @@ void ath_cli_show_progress(void);
 /* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The
  * line may hold NULs. It stays valid until the next call. Lines over 64 MB are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
+
+/* Appends text for a person: control characters as \xNN or \u00NN, since raw ones would break the line
+ * or steer the terminal. JSON has escapes of its own. */
+ath_status ath_cli_put_visible(ath_buffer *out, const char *bytes, size_t length) ATH_MUST_CHECK;
 
 /* The file of each command defines these. */
 extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_encode,

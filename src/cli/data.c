@@ -158,6 +158,15 @@ static ath_status print_json_record(sample *s, uint64_t number, int attended) {
   return ATH_OK;
 }
 
+static ath_status print_visible(const ath_buffer *text) {
+  ath_buffer shown = ath_buffer_make(1 << 26);
+  ath_status status = ath_buffer_byte(&shown, ' ');
+  if (status == ATH_OK) status = ath_cli_put_visible(&shown, text->bytes, text->length);
+  if (status == ATH_OK) fwrite(shown.bytes, 1, shown.length, stdout);
+  ath_buffer_free(&shown);
+  return status;
+}
+
 static ath_status print_record(const ath_dataset *data, uint64_t number, sample *s, bool json) {
   ATH_TRY(ath_dataset_read(data, number, s->ids, s->mask));
   int length = ath_dataset_length(data), attended = 0;
@@ -169,7 +178,7 @@ static ath_status print_record(const ath_dataset *data, uint64_t number, sample 
                     "record %" PRIu64, number);
   if (json) return print_json_record(s, number, attended);
   printf("\nrecord %" PRIu64 ":", number);
-  if (s->tokenizer != NULL) printf(" %s", s->text.bytes != NULL ? s->text.bytes : "");
+  if (s->tokenizer != NULL) ATH_TRY(print_visible(&s->text));
   else for (int i = 0; i < attended; i++) printf(" %d", s->ids[i]);
   printf("\n");
   return ATH_OK;

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "cli/cli.h"
 
-enum { OUTPUT_BYTES_MAX = 1 << 28 };
+enum { OUTPUT_BYTES_MAX = 1 << 28, TOKEN_COLUMN = 16 };
 
 static ath_status append_filling(ath_buffer *out, const ath_filling *f) {
   ATH_TRY(ath_buffer_string(out, "{\"score\": "));
@@ -33,30 +33,36 @@ static ath_status append_json(ath_buffer *out, const ath_fill_result *result) {
   return ATH_OK;
 }
 
-static void print_text(const char *text, const ath_fill_result *result) {
-  printf("%s\n", text);
+/* A bare word mark decodes to nothing; it is shown, not left as a gap. */
+static ath_status append_shown(ath_buffer *out, const ath_filling *f) {
+  const char *shown = *f->token_str != '\0' ? f->token_str : "␣";
+  ATH_TRY(ath_buffer_format(out, "  %6.2f %%  ", 100 * f->score));
+  size_t before = out->length;
+  ATH_TRY(ath_cli_put_visible(out, shown, strlen(shown)));
+  while (out->length < before + TOKEN_COLUMN) ATH_TRY(ath_buffer_byte(out, ' '));
+  ATH_TRY(ath_buffer_byte(out, ' '));
+  ATH_TRY(ath_cli_put_visible(out, f->sequence, strlen(f->sequence)));
+  return ath_buffer_byte(out, '\n');
+}
+
+static ath_status append_text(ath_buffer *out, const char *text, const ath_fill_result *result) {
+  ATH_TRY(ath_cli_put_visible(out, text, strlen(text)));
+  ATH_TRY(ath_buffer_byte(out, '\n'));
   for (size_t m = 0; m < result->masks; m++) {
-    if (result->masks > 1) printf("  mask %zu\n", m + 1);
-    for (size_t i = 0; i < result->top_k; i++) {
-      const ath_filling *f = &result->fillings[m * result->top_k + i];
-      /* A bare word mark decodes to nothing; it is shown, not left as a gap. */
-      const char *shown = *f->token_str != '\0' ? f->token_str : "␣";
-      printf("  %6.2f %%  %-16s %s\n", 100 * f->score, shown, f->sequence);
-    }
+    if (result->masks > 1) ATH_TRY(ath_buffer_format(out, "  mask %zu\n", m + 1));
+    for (size_t i = 0; i < result->top_k; i++)
+      ATH_TRY(append_shown(out, &result->fillings[m * result->top_k + i]));
   }
+  return ATH_OK;
 }
 
 static ath_status fill(ath_filler *filler, const char *text, int top_k, bool json) {
   ath_fill_result result;
   ATH_TRY(ath_filler_run(filler, text, top_k, &result));
   ath_buffer out = ath_buffer_make(OUTPUT_BYTES_MAX);
-  ath_status status = ATH_OK;
-  if (json) {
-    status = append_json(&out, &result);
-    if (status == ATH_OK) puts(out.bytes);
-  } else {
-    print_text(text, &result);
-  }
+  ath_status status = json ? append_json(&out, &result) : append_text(&out, text, &result);
+  if (status == ATH_OK && json) status = ath_buffer_byte(&out, '\n');
+  if (status == ATH_OK) fwrite(out.bytes, 1, out.length, stdout);
   ath_buffer_free(&out);
   ath_fill_result_free(&result);
   return status;

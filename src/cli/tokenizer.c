@@ -133,23 +133,13 @@ static ath_status put_json(encoder *self) {
   return ath_buffer_string(out, "]}\n");
 }
 
-/* Control characters would break the line that shows them. */
-static ath_status put_visible(ath_buffer *out, const char *bytes, size_t length) {
-  for (size_t i = 0; i < length; i++) {
-    unsigned char c = (unsigned char)bytes[i];
-    if (c < 0x20 || c == 0x7F) ATH_TRY(ath_buffer_format(out, "\\x%02X", c));
-    else ATH_TRY(ath_buffer_byte(out, bytes[i]));
-  }
-  return ATH_OK;
-}
-
 static ath_status put_plain(encoder *self) {
   const ath_encoding *e = &self->encoding;
   for (size_t i = 0; i < e->length; i++) {
     size_t length;
     const char *token = ath_encoding_token(e, self->tokenizer, i, &length);
     if (i > 0) ATH_TRY(ath_buffer_byte(&self->line, ' '));
-    ATH_TRY(put_visible(&self->line, token, length));
+    ATH_TRY(ath_cli_put_visible(&self->line, token, length));
   }
   for (size_t i = 0; i < e->length; i++) {
     ATH_TRY(ath_buffer_byte(&self->line, i > 0 ? ' ' : '\t'));
@@ -330,36 +320,37 @@ static const char *measure_tokens(const ath_tokenizer *tokenizer, int32_t *longe
   return *longest >= 0 ? ath_tokenizer_token(tokenizer, *longest) : "";
 }
 
-static void print_info(const ath_tokenizer *tokenizer, const char *hash) {
+static ath_status put_info(const ath_tokenizer *tokenizer, const char *hash, ath_buffer *out) {
   int32_t longest;
   double mean;
   const char *token = measure_tokens(tokenizer, &longest, &mean);
-  printf("tokens: %d\nsha256: %s\nmean length: %.2f bytes\n", ath_tokenizer_size(tokenizer),
-         hash, mean);
-  if (longest >= 0) printf("longest: %s (%zu bytes, id %d)\n", token, strlen(token), longest);
-  printf("special tokens:\n");
+  ATH_TRY(ath_buffer_format(out, "tokens: %d\nsha256: %s\nmean length: %.2f bytes\n",
+                            ath_tokenizer_size(tokenizer), hash, mean));
+  if (longest >= 0) {
+    ATH_TRY(ath_buffer_string(out, "longest: "));
+    ATH_TRY(ath_cli_put_visible(out, token, strlen(token)));
+    ATH_TRY(ath_buffer_format(out, " (%zu bytes, id %d)\n", strlen(token), longest));
+  }
+  ATH_TRY(ath_buffer_string(out, "special tokens:\n"));
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) {
     int32_t id = ath_tokenizer_special(tokenizer, (ath_token_role)r);
-    if (id >= 0) printf("  %-5s %s = %d\n", role_names[r], ath_tokenizer_token(tokenizer, id), id);
-    else printf("  %-5s none\n", role_names[r]);
+    const char *name = id >= 0 ? ath_tokenizer_token(tokenizer, id) : "none";
+    ATH_TRY(ath_buffer_format(out, "  %-5s ", role_names[r]));
+    ATH_TRY(ath_cli_put_visible(out, name, strlen(name)));
+    if (id >= 0) ATH_TRY(ath_buffer_format(out, " = %d", id));
+    ATH_TRY(ath_buffer_byte(out, '\n'));
   }
+  return ATH_OK;
 }
 
-static ath_status print_info_json(const ath_tokenizer *tokenizer, const char *hash) {
-  ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);
-  ath_status status;
-  ATH_TRY_GOTO(ath_buffer_format(&out, "{\"tokens\":%d,\"sha256\":\"%s\",\"special\":{",
-                                 ath_tokenizer_size(tokenizer), hash),
-               done);
+static ath_status put_info_json(const ath_tokenizer *tokenizer, const char *hash,
+                                ath_buffer *out) {
+  ATH_TRY(ath_buffer_format(out, "{\"tokens\":%d,\"sha256\":\"%s\",\"special\":{",
+                            ath_tokenizer_size(tokenizer), hash));
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++)
-    ATH_TRY_GOTO(ath_buffer_format(&out, "%s\"%s\":%d", r > 0 ? "," : "", role_names[r],
-                                   ath_tokenizer_special(tokenizer, (ath_token_role)r)),
-                 done);
-  ATH_TRY_GOTO(ath_buffer_string(&out, "}}\n"), done);
-  status = flush(&out);
-done:
-  ath_buffer_free(&out);
-  return status;
+    ATH_TRY(ath_buffer_format(out, "%s\"%s\":%d", r > 0 ? "," : "", role_names[r],
+                              ath_tokenizer_special(tokenizer, (ath_token_role)r)));
+  return ath_buffer_string(out, "}}\n");
 }
 
 static ath_status run_info(const ath_command *self, int argc, char **argv) {
@@ -378,9 +369,11 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
   ath_status status = ATH_OK;
   const char *hash = ath_tokenizer_hash(tokenizer);
+  ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);
   if (hash == NULL) status = ATH_NO_MEMORY;
-  else if (json) status = print_info_json(tokenizer, hash);
-  else print_info(tokenizer, hash);
+  else status = json ? put_info_json(tokenizer, hash, &out) : put_info(tokenizer, hash, &out);
+  if (status == ATH_OK) status = flush(&out);
+  ath_buffer_free(&out);
   ath_tokenizer_destroy(tokenizer);
   return status;
 }

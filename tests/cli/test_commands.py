@@ -319,6 +319,25 @@ def test_a_bare_word_mark_is_shown_and_its_string_kept(made):
     assert sum(f["token_str"] == "" for f in fillings) == 1
 
 
+def test_what_steers_a_terminal_is_shown_and_not_sent(made, tmp_path):
+    """ESC and the C1 control CSI (U+009B) begin commands to a terminal; BEL rings it."""
+    text = tmp_path / "text.txt"
+    text.write_text("a\x1b[31mfox\x07\x9bJ dog\n" * 60)
+    succeed("tokenizer", "train", "--vocab-size", 40, "--input", text, "--output", tmp_path / "t")
+    succeed("data", "prepare", "--tokenizer", tmp_path / "t", "--input", text, "--max-length", 32,
+            "--validation-split-percentage", 0, "--output", tmp_path / "d")
+    inspect = ("data", "inspect", "--tokenizer", tmp_path / "t", tmp_path / "d/train")
+    fill = ("fill-mask", "--model", made.model, "a\x1b[31m \x9bJ [MASK]")
+    info = ("tokenizer", "info", "--tokenizer", tmp_path / "t")
+    for command in (inspect, fill, info):
+        shown = succeed(*command)
+        assert not set("\x1b\x07\x9b") & set(shown), command
+    assert "\\x1B[31m" in succeed(*inspect) and "\\u009BJ" in succeed(*inspect)
+    assert "\\x1B[31m \\u009BJ [MASK]" in succeed(*fill).splitlines()[0]
+    record = objects(succeed(*inspect, "--json"))[1]
+    assert "\x1b[31mfox\x07\x9bJ dog" in record["text"]
+
+
 def test_progress_is_plain_lines_when_it_is_no_terminal(made):
     for code, _, messages in (made.prepared, made.trained):
         assert code == 0
