@@ -24,13 +24,11 @@ static ath_status wanted_engine(engine *out) {
   return ATH_OK;
 }
 
-/* The rule, by measurement (bench/gemm.c), in GFLOP/s of one thread, best of an interleaved run:
- *   AVX2 (Zen 3, FMA peak 93, busy machine), oneDNN 2.6.3 second:
- *     forward 4096 x 256 x 1024: 63, 56      forward 1024 x 2304 x 768: 59, 71
- *     dx 4096 x 256 x 768: 80, 72            dw 8192 x 256 x 752: 67, 30
- *     forward 752 x 8192 x 256: 69, 80       dw 1024 x 256 x 4096: 59, 30
- *   A whole step is faster with ours for 4 x 256 (1.7 s, 2.1 s) and as fast for 12 x 768. Ours
- *   gives the same bits for any number of threads and spares loading a library of 40 MB.
+/* The rule, by measurement on AVX2 (Zen 3, FMA peak 95 GFLOP/s a thread; calls of both in turn on
+ * data outside the caches, medians, in GFLOP/s of one thread, oneDNN 2.6.3 second):
+ *   forward 1024 x 2304 x 768: 75, 72      dx 4096 x 256 x 1024: 72, 56
+ *   forward 200 x 32000 x 768: 59, 50      dw 3072 x 768 x 1024: 72, 65
+ *   Ours gives the same bits for any number of threads and spares loading a library of 40 MB.
  *   AVX-512: oneDNN reaches 93 % of the peak there (Zen 4); ours has not been measured. */
 static int prefers_onednn(const own_gemm *own) {
 #if defined __x86_64__

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/program.h"
 #include "backends/cpu/state.h"
+#include "base/memory.h"
 
 enum { ALIGNMENT = 64 };
 #define ARENA_LIMIT ((size_t)1 << 30)
@@ -247,7 +248,7 @@ static ath_status fill(void *memory, const ath_type *type, double with) {
 static ath_status make_workspace(builder *self) {
   cpu_program *program = self->program;
   size_t bytes = self->plan.workspace_bytes + ALIGNMENT;
-  program->workspace = aligned_alloc(ALIGNMENT, bytes / ALIGNMENT * ALIGNMENT);
+  program->workspace = ath_memory_alloc(bytes);
   if (program->workspace == NULL)
     return ath_fail(ATH_NO_MEMORY, "no memory for a workspace of %zu bytes; a smaller batch or "
                     "length needs less", bytes);

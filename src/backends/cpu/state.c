@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash_map.h"
+#include "base/memory.h"
 
 enum { ALIGNMENT = 64, MAX_VARIABLES = 1 << 20 };
 
@@ -67,7 +68,7 @@ static ath_status make_room(cpu_state *self) {
 static ath_status add(cpu_state *self, const char *name, const ath_type *type, variable **out) {
   ATH_TRY(make_room(self));
   size_t bytes = (ath_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  variable made = {.name = strdup(name), .type = *type, .memory = aligned_alloc(ALIGNMENT, bytes)};
+  variable made = {.name = strdup(name), .type = *type, .memory = ath_memory_alloc(bytes)};
   ath_status status = ATH_OK;
   if (made.name == NULL || made.memory == NULL)
     status = ath_fail(ATH_NO_MEMORY, "variable %s: no memory for %zu bytes", name, bytes);

@@ -16,8 +16,8 @@
 #include "kernels/own.h"
 
 enum {
-  DEPTH = 256,           /* DEPTH x BLOCK_COLUMNS floats of b: half of a 32 KiB L1 cache (AVX2) */
-  TILE_ROWS = 96,        /* TILE_ROWS x DEPTH floats of a: a fifth of a 512 KiB L2 cache */
+  DEPTH = 6144 / BLOCK_COLUMNS, /* DEPTH x BLOCK_COLUMNS floats of b: 24 of an L1 cache's 32 KiB */
+  TILE_ROWS = 192,       /* TILE_ROWS x DEPTH floats of a: 288 KiB (AVX2) of a 512 KiB L2 cache */
   TILE_COLUMNS = 1024,
   STRETCHES = 16,        /* of k in a panel: bounds the memory where k counts tokens */
   PANEL_FLOATS = 1 << 22, /* of packed b: 16 MiB, for the L3 cache */

