@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 
 typedef struct ath_op ath_op;
+struct ath_hlo_call;
 
 typedef struct ath_node {
   const ath_op *op;
@@ -71,6 +72,9 @@ struct ath_op {
 
   /* Floating-point operations of one run, for utilisation figures; NULL counts as 0. */
   double (*flops)(const ath_node *node, const ath_type *inputs, const ath_type *outputs);
+
+  /* The same as StableHLO statements, for XLA (stablehlo/hlo.h); NULL: no XLA device runs it. */
+  ath_status (*stablehlo)(const struct ath_hlo_call *call);
 
   /* Appends what a person should see of the attributes, e.g. "kind=gelu"; may be NULL. */
   ath_status (*describe)(const void *attributes, ath_buffer *out);
