@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "storage/file.h"
 #include "train/bind.h"
-#include "train/clock.h"
 
 struct ath_evaluator {
   const ath_model *model;

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/outcome.h"
-#include "train/clock.h"
 #include "train/run.h"
 
 /* --- one step ------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* peak.c: the yardstick for a run's utilisation: a large matrix product on the same engine. */
 #include <stdlib.h>
 
-#include "train/clock.h"
+#include "base/clock.h"
 #include "train/run.h"
 
 enum { SIDE = 768, RUNS = 8 };

@@ -2,9 +2,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "backends/cpu/program.h"
+#include "base/clock.h"
 
 /* A search by name: a dozen inputs, once a step, cost nothing beside the step. */
 ath_status ath_cpu_program_set_input(ath_program *base, const char *name, const void *data) {
@@ -36,16 +36,10 @@ static void copy(const program_copy *copies, size_t count) {
   }
 }
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static ath_status run_step(cpu_program *self, cpu_step *step) {
-  double start = self->profiling ? now() : 0;
+  double start = self->profiling ? seconds_now() : 0;
   ATH_TRY_CONTEXT(step->call.node->op->cpu(&step->call), "%s", step->call.node->name);
-  if (self->profiling) step->seconds += now() - start;
+  if (self->profiling) step->seconds += seconds_now() - start;
   return ATH_OK;
 }
 

@@ -1,6 +1,6 @@
 /* clock.h: seconds that only go forward. */
-#ifndef ATHANOR_TRAIN_CLOCK_H
-#define ATHANOR_TRAIN_CLOCK_H
+#ifndef ATHANOR_BASE_CLOCK_H
+#define ATHANOR_BASE_CLOCK_H
 
 #include <time.h>
 
