@@ -3,7 +3,12 @@
  *
  * All functions add one node to the graph and return its first result; see graph.h for how errors
  * are kept. Shapes are written [rows, columns]; "…" stands for any leading dimensions.
- * f32 unless said otherwise.
+ *
+ * Operands are f32, or as well bf16, unless said otherwise; those of one operation have the same
+ * element type, and so have results and gradients. Vectors per column (bias, gamma, beta) are f32
+ * always, also beside bf16. In bf16 an operation computes in f32 and rounds what it gives back, but
+ * sums over elements or rows, losses, and what is kept of rows (mean, log-sum-exp) stay f32. The
+ * optimiser takes f32 alone: its gradients come back through ath_convert.
  *
  * Example
  *
@@ -29,6 +34,9 @@ ath_value ath_add(ath_graph *g, ath_value a, ath_value b);
 ath_value ath_multiply(ath_graph *g, ath_value a, ath_value b);
 /* x * factor, factor known when the graph is built. */
 ath_value ath_scale(ath_graph *g, ath_value x, float factor);
+/* The same numbers as f32 or bf16, to bf16 rounded to the nearest, ties to even; a NaN stays one.
+ * Adds no node where x has that type. The gradient is converted back. */
+ath_value ath_convert(ath_graph *g, ath_value x, ath_dtype dtype);
 
 typedef enum ath_activation_kind {
   ATH_GELU,      /* x Φ(x) with the error function (Hendrycks & Gimpel 2016) */
@@ -55,9 +63,9 @@ ath_value ath_dropout(ath_graph *g, ath_value x, ath_dropout_place place);
 
 /* The same elements in another shape. */
 ath_value ath_reshape(ath_graph *g, ath_value x, ath_type type);
-/* The sum of all elements: a scalar. Summed in a fixed order for any thread count. */
+/* The sum of all elements: f32[]. Summed in a fixed order for any thread count. */
 ath_value ath_reduce_sum(ath_graph *g, ath_value x);
-/* The sum over all but the last dimension: [columns]. The gradient of a bias. */
+/* The sum over all but the last dimension: f32[columns]. The gradient of a bias. */
 ath_value ath_reduce_rows(ath_graph *g, ath_value x);
 
 /* --- linear algebra ---------------------------------------------------------------------- */

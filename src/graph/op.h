@@ -56,6 +56,8 @@ struct ath_op {
   size_t (*cpu_scratch)(const ath_cpu_call *call);
   ath_status (*cpu_prepare)(ath_cpu_call *call);
   void (*cpu_release)(ath_cpu_call *call);
+  /* Whether `cpu` takes bf16 too; most entries know f32 alone, and the engine refuses the node. */
+  bool cpu_bf16;
 
   /* The inputs, as a bit mask (bit i for input i), whose memory this output may take over when
    * nobody reads that input later: elementwise work in place, and AdamW on its variables. Such an

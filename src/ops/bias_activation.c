@@ -118,6 +118,6 @@ ath_value ath_fuse_bias_activation(ath_graph *g, const ath_node *node) {
   const ath_node *add = ath_single_use(g, node->inputs[0], &ath_op_add);
   if (add == NULL) return ATH_NO_VALUE;
   ath_type sum = ath_graph_type(g, add->inputs[0]), bias = ath_graph_type(g, add->inputs[1]);
-  if (sum.rank < 2 || bias.rank != 1) return ATH_NO_VALUE;
+  if (sum.rank < 2 || bias.rank != 1 || bias.dtype != ATH_F32) return ATH_NO_VALUE;
   return ath_bias_activation(g, add->inputs[0], add->inputs[1], its->kind);
 }

@@ -37,11 +37,11 @@ ath_status ath_want_per_column(const ath_type *type, const char *name, const ath
                                const char *of_name) {
   char texts[2][96];
   ATH_TRY(ath_want_float(type, name));
-  if (type->rank == 1 && type->dims[0] == ath_type_columns(of) && type->dtype == of->dtype)
+  if (type->rank == 1 && type->dims[0] == ath_type_columns(of) && type->dtype == ATH_F32)
     return ATH_OK;
-  return ath_fail(ATH_INVALID, "%s is %s, but %s %s wants %s[%lld]", name,
+  return ath_fail(ATH_INVALID, "%s is %s, but %s %s wants f32[%lld]", name,
                   ath_type_text(type, texts[0]), of_name, ath_type_text(of, texts[1]),
-                  ath_dtype_name(of->dtype), (long long)ath_type_columns(of));
+                  (long long)ath_type_columns(of));
 }
 
 ath_status ath_want_same(const ath_type *a, const char *a_name, const ath_type *b,
@@ -85,8 +85,8 @@ int64_t ath_type_rows(const ath_type *type) {
   return ath_type_count(type) / ath_type_columns(type);
 }
 
-ath_type ath_type_vector(const ath_type *like, int64_t n) {
-  return (ath_type){.dtype = like->dtype, .rank = 1, .dims = {n}};
+ath_type ath_type_vector(int64_t n) {
+  return (ath_type){.dtype = ATH_F32, .rank = 1, .dims = {n}};
 }
 
 /* --- dropout ------------------------------------------------------------------------ */
@@ -120,7 +120,8 @@ ath_value ath_reduce_to(ath_graph *g, ath_value x, ath_type type) {
   if (x == ATH_NO_VALUE || ath_type_equal(&from, &type)) return x;
   int64_t columns = ath_type_count(&type), rows = ath_type_count(&from) / columns;
   ath_type matrix = {.dtype = from.dtype, .rank = 2, .dims = {rows, columns}};
-  return ath_reshape(g, ath_reduce_rows(g, ath_reshape(g, x, matrix)), type);
+  ath_value sum = ath_reduce_rows(g, ath_reshape(g, x, matrix));
+  return ath_reshape(g, ath_convert(g, sum, type.dtype), type);
 }
 
 const ath_node *ath_single_use(const ath_graph *g, ath_value value, const ath_op *op) {

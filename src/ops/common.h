@@ -13,7 +13,8 @@ ath_status ath_want_dtype(const ath_type *type, const char *name, ath_dtype dtyp
 ath_status ath_want_scalar(const ath_type *type, const char *name, ath_dtype dtype) ATH_MUST_CHECK;
 /* A float with at least one dimension: rows of columns. */
 ath_status ath_want_rows(const ath_type *type, const char *name) ATH_MUST_CHECK;
-/* A float vector with as many elements as the operand `of` has columns. */
+/* An f32 vector with as many elements as the operand `of` has columns: f32 also beside bf16, so that
+ * biases and norms are read as they are stored and their gradients are never rounded. */
 ath_status ath_want_per_column(const ath_type *type, const char *name, const ath_type *of,
                                const char *of_name) ATH_MUST_CHECK;
 ath_status ath_want_same(const ath_type *a, const char *a_name, const ath_type *b,
@@ -29,8 +30,8 @@ ath_status ath_infer_repeated(const void *attributes, const ath_type *inputs, in
 /* The last dimension, and the product of the others. */
 int64_t ath_type_columns(const ath_type *type);
 int64_t ath_type_rows(const ath_type *type);
-/* [n] with the element type of `like`, and the scalar f32[]. */
-ath_type ath_type_vector(const ath_type *like, int64_t n);
+/* f32[n], and the scalar f32[]. */
+ath_type ath_type_vector(int64_t n);
 #define ATH_TYPE_SCALAR ((ath_type){.dtype = ATH_F32})
 
 /* Checks the dropout of a node whose last input is the step (absent at rate 0). */

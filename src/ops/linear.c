@@ -1,4 +1,5 @@
-/* linear.c: y = x wᵀ + bias, the weight as checkpoints store it: [out, in].
+/* linear.c: y = x wᵀ + bias, the weight as checkpoints store it: [out, in]. In bf16 the bias is f32,
+ * added before the product is rounded.
  *
  * dx = dy w; dw = dyᵀ x; dbias = dy summed over rows. Where a fused operation follows, the bias is
  * added there (see bias_activation.c, residual_norm.c) and its gradient comes from there. */

@@ -1,4 +1,4 @@
-/* reduce_rows.c: the sum over all but the last dimension: [columns].
+/* reduce_rows.c: the sum over all but the last dimension: f32[columns], of bf16 rows too.
  *
  * dx = dy repeated over the rows. */
 #include <assert.h>
@@ -10,14 +10,15 @@ static ath_status infer(const void *attributes, const ath_type *inputs, int inpu
   (void)attributes;
   assert(input_count == 1 && output_count == 1);
   ATH_TRY(ath_want_rows(&inputs[0], "x"));
-  outputs[0] = ath_type_vector(&inputs[0], ath_type_columns(&inputs[0]));
+  outputs[0] = ath_type_vector(ath_type_columns(&inputs[0]));
   return ATH_OK;
 }
 
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
-  if (wanted[0])
-    input_gradients[0] = ath_repeat(g, output_gradients[0], ath_graph_type(g, node->inputs[0]));
+  if (!wanted[0]) return;
+  ath_type type = ath_graph_type(g, node->inputs[0]);
+  input_gradients[0] = ath_repeat(g, ath_convert(g, output_gradients[0], type.dtype), type);
 }
 
 static size_t cpu_scratch(const ath_cpu_call *call) {

@@ -34,7 +34,8 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
-static const ath_op repeat = {.name = "repeat", .infer = infer, .grad = grad, .cpu = cpu};
+static const ath_op repeat = {
+  .name = "repeat", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true};
 
 ath_value ath_repeat(ath_graph *g, ath_value x, ath_type type) {
   ath_type from = ath_graph_type(g, x);

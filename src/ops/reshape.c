@@ -35,7 +35,8 @@ static ath_status cpu(const ath_cpu_call *call) {
 }
 
 static const ath_op reshape = {
-  .name = "reshape", .infer = infer, .grad = grad, .cpu = cpu, .is_view = true};
+  .name = "reshape", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true,
+  .is_view = true};
 
 ath_value ath_reshape(ath_graph *g, ath_value x, ath_type type) {
   ath_type from = ath_graph_type(g, x);

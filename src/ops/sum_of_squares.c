@@ -18,7 +18,10 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
                  const bool *wanted, ath_value *input_gradients) {
   ath_value twice = ath_scale(g, output_gradients[0], 2);
   for (int i = 0; i < node->input_count; i++)
-    if (wanted[i]) input_gradients[i] = ath_multiply(g, node->inputs[i], twice);
+    if (wanted[i]) {
+      ath_value x = node->inputs[i];
+      input_gradients[i] = ath_multiply(g, x, ath_convert(g, twice, ath_graph_type(g, x).dtype));
+    }
 }
 
 /* One node for all parameters, so that the norm is rounded once and not once for each of them. */

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/program.h"
 #include "backends/cpu/state.h"
+#include "base/bf16.h"
 #include "base/memory.h"
 
 enum { ALIGNMENT = 64 };
@@ -67,13 +68,13 @@ static ath_type *types_of(builder *self, const ath_value *values, int count) {
   return types;
 }
 
-/* This engine computes in f32; bf16 has its place in the types, and its kernels follow. */
+/* This engine computes in f32; of bf16 it takes what only moves or converts it. */
 static ath_status check_supported(const ath_cpu_call *call) {
   const ath_node *node = call->node;
   char text[96];
   if (node->op->cpu == NULL)
     return ath_fail(ATH_UNSUPPORTED, "the CPU engine has no operation %s", node->op->name);
-  for (int i = 0; i < node->input_count; i++)
+  for (int i = 0; i < node->input_count && !node->op->cpu_bf16; i++)
     if (ath_type_given(&call->input_types[i]) && call->input_types[i].dtype == ATH_BF16)
       return ath_fail(ATH_UNSUPPORTED, "input %d is %s, but the CPU engine computes in f32", i,
                       ath_type_text(&call->input_types[i], text));
@@ -226,7 +227,6 @@ static ath_status resolve_all(builder *self) {
 /* Once, when the program is made: no later node may write there. */
 static ath_status fill(void *memory, const ath_type *type, double with) {
   int64_t count = ath_type_count(type);
-  char text[96];
   switch (type->dtype) {
     case ATH_F32:
       for (int64_t i = 0; i < count; i++) ((float *)memory)[i] = (float)with;
@@ -238,11 +238,13 @@ static ath_status fill(void *memory, const ath_type *type, double with) {
       for (int64_t i = 0; i < count; i++) ((uint32_t *)memory)[i] = (uint32_t)with;
       return ATH_OK;
     case ATH_BF16:
+      for (int64_t i = 0; i < count; i++)
+        ((uint16_t *)memory)[i] = ath_bf16_from_float((float)with);
+      return ATH_OK;
     case ATH_DTYPE_COUNT:
       break;
   }
-  return ath_fail(ATH_UNSUPPORTED, "a constant is %s, but the CPU engine computes in f32",
-                  ath_type_text(type, text));
+  return ath_fail(ATH_UNSUPPORTED, "a constant is of no known type");
 }
 
 static ath_status make_workspace(builder *self) {
