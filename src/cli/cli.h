@@ -71,7 +71,7 @@ void ath_cli_catch_signals(void);
 void ath_cli_show_progress(void);
 
 /* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The
- * line may hold NULs. It stays valid until the next call. Lines over 64 MB are ATH_INVALID. */
+ * line may hold NULs and is followed by one. It stays valid until the next call. Lines over 64 MB are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
 
 /* Appends text for a person: control characters as \xNN or \u00NN, since raw ones would break the line

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
 
@@ -33,27 +32,6 @@ static void on_signal(int number) {
 void ath_cli_catch_signals(void) {
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
-}
-
-ath_status ath_cli_read_line(const char **line, size_t *length) {
-  enum { LINE_LIMIT = 64 << 20 };
-  static ath_buffer buffer;
-  if (buffer.maximum == 0) buffer = ath_buffer_make(LINE_LIMIT);
-  ath_buffer_clear(&buffer);
-  *line = NULL;
-  int c;
-  while ((c = getc_unlocked(stdin)) != EOF && c != '\n') {
-    if (buffer.length == LINE_LIMIT)
-      return ath_fail(ATH_INVALID, "standard input: a line is longer than %d bytes; break it",
-                      LINE_LIMIT);
-    ATH_TRY_CONTEXT(ath_buffer_byte(&buffer, (char)c), "standard input");
-  }
-  if (c == EOF && ferror(stdin)) return ath_fail_errno(errno, "standard input");
-  if (c == EOF && buffer.length == 0) return ATH_OK;
-  if (c == '\n' && buffer.length > 0 && buffer.bytes[buffer.length - 1] == '\r') buffer.length--;
-  *line = buffer.bytes != NULL ? buffer.bytes : "";
-  *length = buffer.length;
-  return ATH_OK;
 }
 
 static void print_help(void) {

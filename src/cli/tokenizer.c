@@ -255,6 +255,8 @@ static ath_status decode_all(decoder *self, const ath_operands *operands) {
     size_t length;
     ATH_TRY(ath_cli_read_line(&line, &length));
     if (line == NULL) return ATH_OK;
+    if (strlen(line) != length)
+      return ath_fail(ATH_INVALID, "standard input: line %llu: holds a NUL character", number);
     ATH_TRY_CONTEXT(add_ids(self, line), "standard input: line %llu", number);
     ATH_TRY_CONTEXT(decode_ids(self), "standard input: line %llu", number);
   }

@@ -290,6 +290,28 @@ def test_json_of_prepare_and_train_is_one_line(made):
     assert objects(made.trained[1])[0]["global_step"] == 3
 
 
+def test_lines_of_standard_input_end_at_lf_and_crlf_only(made, tmp_path):
+    """However the bytes arrive: in one piece, or with a line's end apart from the line."""
+    encode = ("tokenizer", "encode", "--tokenizer", made.tokenizer, "--json")
+    lines = ["the fox", "", "a\rdog\u2028and", *(c * 99999 for c in "xyz"), "red \x00 tree",
+             "the end"]
+    text = "\r\n".join(lines[:3]) + "\n" + "\n".join(lines[3:])
+    expected = [objects(succeed(*encode, line))[0] if "\0" not in line else None for line in lines]
+    for pieces in ([text.encode()], [text[i:i + 1].encode() for i in range(30)] +
+                   [text[30:].encode()]):
+        with open(tmp_path / "out", "wb") as out:
+            child = subprocess.Popen(arguments_of(encode), stdin=subprocess.PIPE, stdout=out,
+                                     bufsize=0)
+            for piece in pieces:
+                child.stdin.write(piece)
+                time.sleep(0.005)
+            child.stdin.close()
+            assert child.wait(DEADLINE) == 0
+        got = objects((tmp_path / "out").read_text())
+        assert len(got) == len(lines)
+        assert all(g == e for g, e in zip(got, expected) if e is not None)
+
+
 def test_json_of_the_other_commands(made):
     encode = ("tokenizer", "encode", "--tokenizer", made.tokenizer, "--json")
     for encoding in objects(succeed(*encode, data=b"the fox\n\na \"dog\"\n")):
