@@ -128,9 +128,24 @@ static int32_t add_name(ath_hlo *self, value_name name) {
   return (int32_t)self->name_count++;
 }
 
+/* Whether a name could be that of a node's statement: "add.1". */
+static bool ends_in_serial(const char *name) {
+  size_t length = strlen(name), digits = 0;
+  while (digits < length && name[length - 1 - digits] >= '0' && name[length - 1 - digits] <= '9')
+    digits++;
+  return digits > 0 && digits < length && name[length - 1 - digits] == '.';
+}
+
 ath_hlo_value ath_hlo_argument(ath_hlo *self, const char *name, const ath_type *type) {
   ath_hlo_value value = ath_hlo_shaped((ath_hlo_dtype)type->dtype, type->rank, type->dims);
-  value.id = add_name(self, (value_name){.base = claim(self, name)});
+  char marked[NAME_LENGTH_MAX + 16];
+  const char *base = claim(self, name);
+  if (ends_in_serial(base)) {
+    snprintf(marked, sizeof marked, "%s$", base);
+    base = ath_arena_string(self->arena, marked);
+    if (base == NULL) kept(self, ATH_NO_MEMORY);
+  }
+  value.id = add_name(self, (value_name){.base = base});
   return value;
 }
 
@@ -234,6 +249,17 @@ void ath_hlo_put(ath_hlo *self, const char *format, ...) {
   va_start(arguments, format);
   put_formatted(self, format, &arguments);
   va_end(arguments);
+}
+
+void ath_hlo_comment(ath_hlo *self, const char *text, size_t length) {
+  const ath_buffer *out = &self->text;
+  bool line_begins = out->length == 0 || out->bytes[out->length - 1] == '\n';
+  ath_hlo_put(self, line_begins ? "    // " : " // ");
+  for (size_t i = 0; i < length && self->failure == ATH_OK; i++) {
+    bool control = (unsigned char)text[i] < ' ' || text[i] == 0x7F;
+    kept(self, ath_buffer_byte(&self->text, control ? '?' : text[i]));
+  }
+  put_string(self, "\n");
 }
 
 ath_hlo_value ath_hlo_begin(ath_hlo *self, ath_hlo_value result) {

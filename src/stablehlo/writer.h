@@ -50,6 +50,10 @@ void ath_hlo_put(ath_hlo *self, const char *format, ...);
 /* Begins a statement: "    %name = ". The value has the type of `result` and a new name. */
 ath_hlo_value ath_hlo_begin(ath_hlo *self, ath_hlo_value result);
 
+/* "    // text" on a line of its own, or behind what stands on the line; control characters, which
+ * would end the comment, as "?". */
+void ath_hlo_comment(ath_hlo *self, const char *text, size_t length);
+
 /* A statement of one line: ath_hlo_begin, ath_hlo_put and the end of the line. */
 ath_hlo_value ath_hlo_statement(ath_hlo *self, ath_hlo_value result, const char *format, ...);
 
