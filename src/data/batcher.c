@@ -241,9 +241,12 @@ static ath_status allocate(ath_batcher *self) {
   self->labels = malloc((size_t)self->length * sizeof *self->labels);
   bool complete = self->columns != NULL && self->labels != NULL;
   for (int i = 0; i < RING; i++) complete = allocate_slot(self, &self->slots[i].batch) && complete;
-  return complete ? ATH_OK
-                  : ath_fail(ATH_NO_MEMORY, "no memory for %d batches of %d x %d tokens", RING,
-                             self->options.batch_size, self->length);
+  if (complete) return ATH_OK;
+  size_t bytes = RING * sizeof(int32_t) *
+                 (2 * (size_t)self->options.batch_size * (size_t)self->length +
+                  3 * (size_t)self->options.positions);
+  return ath_fail(ATH_NO_MEMORY, "no memory for %d batches of %d x %d tokens, %zu bytes; a smaller "
+                  "batch needs less", RING, self->options.batch_size, self->length, bytes);
 }
 
 ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *options,
