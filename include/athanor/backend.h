@@ -45,6 +45,9 @@ ath_status ath_backend_open(const char *device, ath_backend **out) ATH_MUST_CHEC
 void ath_backend_close(ath_backend *self);
 /* "cpu (AVX2, 2 threads)"; the backend's own, valid until it is closed. */
 const char *ath_backend_name(const ath_backend *self);
+/* Whether operations on values of this type run there: the embedded engine computes in f32 and
+ * refuses bf16 (it only moves and converts it). Integers are taken everywhere. */
+bool ath_backend_computes(const ath_backend *self, ath_dtype dtype);
 
 /* An empty state. */
 ath_status ath_state_create(ath_backend *backend, ath_state **out) ATH_MUST_CHECK;

@@ -149,12 +149,17 @@ typedef struct ath_forward_options {
   int positions;          /* K: only these places reach the vocabulary projection */
   bool dropout;           /* with the configuration's rates; needs the input "step" */
   uint64_t seed;          /* of dropout */
+  ath_dtype compute;      /* of activations and products: ATH_F32, which is 0, or ATH_BF16 */
 } ath_forward_options;
 
 /* Adds the inputs input_ids, attention_mask, position_ids (i32 [batch, length]), positions (i32
  * [K], row * length + column) and, with dropout, step (u32 []); a variable for each parameter,
  * stored in `parameters[ath_model_parameter_count]`; and the forward pass in plain operations.
- * Returns the logits, f32 [K, vocab_size]. Errors stick to the graph. */
+ * Returns the logits [K, vocab_size], of the element type `compute`. Errors stick to the graph.
+ *
+ * With ATH_BF16 the variables stay f32. Embeddings are summed and normalised in f32; from there on
+ * activations are bf16 and each matrix is converted once, as its gradient is once on its way back,
+ * so that gradients of parameters are f32. Biases and LayerNorm's vectors enter as f32. */
 ath_value ath_model_logits(const ath_model *self, ath_graph *graph,
                            const ath_forward_options *options, ath_value *parameters);
 /* Adds the inputs labels (i32 [K]) and weights (f32 [K]) and the loss over them. */

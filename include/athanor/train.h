@@ -86,6 +86,7 @@ typedef struct ath_train_options {
   const char *resume_from_checkpoint;
   bool overwrite_output_dir;
   const char *device;
+  bool bf16;
   int64_t threads;
   /* Not settings: */
   const volatile sig_atomic_t *stop; /* set by a signal handler: finish the step, save, return */
@@ -202,6 +203,7 @@ typedef struct ath_eval_options {
   double mlm_probability;
   uint64_t seed;
   uint64_t max_samples; /* only the first so many records; 0: all */
+  ath_dtype compute;    /* of the forward pass, as in ath_forward_options */
 } ath_eval_options;
 ath_status ath_evaluator_create(const ath_model *model, const ath_dataset *data,
                                 const ath_tokenizer *tokenizer, const ath_eval_options *options,

@@ -20,6 +20,10 @@ void ath_backend_close(ath_backend *self) {
 
 const char *ath_backend_name(const ath_backend *self) { return self->table->name(self); }
 
+bool ath_backend_computes(const ath_backend *self, ath_dtype dtype) {
+  return dtype != ATH_BF16 || !self->table->f32_only;
+}
+
 /* --- state -------------------------------------------------------------------------- */
 
 ath_status ath_state_create(ath_backend *backend, ath_state **out) {

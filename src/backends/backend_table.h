@@ -8,6 +8,7 @@
 
 typedef struct ath_backend_table {
   const char *device; /* what ath_backend_open is asked for */
+  bool f32_only;      /* see ath_backend_computes */
 
   ath_status (*open)(const char *device, ath_backend **out);
   void (*close)(ath_backend *self);

@@ -11,15 +11,15 @@ static ath_value masked_lm_head(const ath_model *self, ath_graph *g,
   assert(self->count > FIRST_LAYER + HEAD_COUNT);
   const ath_value *p = parameters + self->count - HEAD_COUNT;
   ath_graph_set_scope(g, "lm_head");
-  ath_type flat = ath_type_make(ATH_F32, 2, options->batch_size * options->length,
+  ath_type flat = ath_type_make(options->compute, 2, options->batch_size * options->length,
                                 (int)self->config.hidden_size);
   ath_type places = ath_type_make(ATH_I32, 1, options->positions);
   ath_value positions = ath_graph_input(g, "positions", places);
   ath_value x = ath_embedding(g, ath_reshape(g, hidden, flat), positions, -1);
-  x = ath_activation(g, ath_linear(g, x, p[HEAD_WEIGHT], p[HEAD_BIAS]), ATH_GELU);
+  x = ath_activation(g, ath_model_linear(g, x, p[HEAD_WEIGHT], p[HEAD_BIAS]), ATH_GELU);
   x = ath_layer_norm(g, x, p[HEAD_NORM_SCALE], p[HEAD_NORM_SHIFT],
                      (float)self->config.layer_norm_eps);
-  ath_value logits = ath_linear(g, x, parameters[WORD_EMBEDDING], p[DECODER_BIAS]);
+  ath_value logits = ath_model_linear(g, x, parameters[WORD_EMBEDDING], p[DECODER_BIAS]);
   ath_graph_set_scope(g, NULL);
   return logits;
 }

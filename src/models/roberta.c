@@ -1,5 +1,9 @@
 /* roberta.c: the forward pass of RoBERTa's encoder (Liu et al. 2019; post-norm transformer layers
- * of Devlin et al. 2019), written in plain operations; ath_graph_fuse joins them later. */
+ * of Devlin et al. 2019), written in plain operations; ath_graph_fuse joins them later.
+ *
+ * In bf16 the embeddings are looked up, added and normalised in f32, so that the gradients of rows
+ * that many tokens share are added up in f32. From there on activations are bf16, and each matrix
+ * is converted where it is used. */
 #include "models/roberta.h"
 
 #include <assert.h>
@@ -31,6 +35,11 @@ static ath_value norm(const builder *b, ath_value x, ath_value scale, ath_value 
   return ath_layer_norm(b->graph, x, scale, shift, (float)b->model->config.layer_norm_eps);
 }
 
+ath_value ath_model_linear(ath_graph *graph, ath_value x, ath_value weight, ath_value bias) {
+  ath_value converted = ath_convert(graph, weight, ath_graph_type(graph, x).dtype);
+  return ath_linear(graph, x, converted, bias);
+}
+
 /* word[ids] + type[0] + position[position_ids], normalised. Every token has type 0. */
 static ath_value embed(const builder *b) {
   ath_graph *g = b->graph;
@@ -48,6 +57,7 @@ static ath_value embed(const builder *b) {
   ath_value type = ath_embedding(g, p[TYPE_EMBEDDING], ath_graph_constant(g, one, 0), -1);
   ath_value sum = ath_add(g, ath_add(g, words, ath_reshape(g, type, width)), positions);
   ath_value x = norm(b, sum, p[EMBEDDING_NORM_SCALE], p[EMBEDDING_NORM_SHIFT]);
+  x = ath_convert(g, x, b->options->compute);
   return ath_dropout(g, x, dropout_at(b, config->hidden_dropout_prob, EMBEDDING_SITE));
 }
 
@@ -66,19 +76,19 @@ static ath_value layer(const builder *b, ath_value x, int index) {
 
   snprintf(scope, sizeof scope, "layer.%d/attention", index);
   ath_graph_set_scope(g, scope);
-  ath_value qkv = ath_linear(g, x, p[QKV_WEIGHT], p[QKV_BIAS]);
+  ath_value qkv = ath_model_linear(g, x, p[QKV_WEIGHT], p[QKV_BIAS]);
   ath_value context =
       ath_attention(g, qkv, b->mask, heads,
                     dropout_at(b, config->attention_probs_dropout_prob, site + ATTENTION_SITE));
-  ath_value out = ath_linear(g, context, p[ATTENTION_OUT_WEIGHT], p[ATTENTION_OUT_BIAS]);
+  ath_value out = ath_model_linear(g, context, p[ATTENTION_OUT_WEIGHT], p[ATTENTION_OUT_BIAS]);
   out = ath_dropout(g, out, dropout_at(b, config->hidden_dropout_prob, site + ATTENTION_OUT_SITE));
   x = norm(b, ath_add(g, x, out), p[ATTENTION_NORM_SCALE], p[ATTENTION_NORM_SHIFT]);
 
   snprintf(scope, sizeof scope, "layer.%d/feed_forward", index);
   ath_graph_set_scope(g, scope);
-  ath_value inner = ath_linear(g, x, p[INNER_WEIGHT], p[INNER_BIAS]);
+  ath_value inner = ath_model_linear(g, x, p[INNER_WEIGHT], p[INNER_BIAS]);
   inner = ath_activation(g, inner, activation);
-  out = ath_linear(g, inner, p[OUT_WEIGHT], p[OUT_BIAS]);
+  out = ath_model_linear(g, inner, p[OUT_WEIGHT], p[OUT_BIAS]);
   out = ath_dropout(g, out, dropout_at(b, config->hidden_dropout_prob, site + OUT_SITE));
   return norm(b, ath_add(g, x, out), p[OUT_NORM_SCALE], p[OUT_NORM_SHIFT]);
 }

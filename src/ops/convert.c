@@ -6,6 +6,7 @@
 
 #include "base/bf16.h"
 #include "ops/common.h"
+#include "stablehlo/hlo.h"
 
 typedef struct attributes {
   ath_dtype dtype; /* of the result */
@@ -45,8 +46,14 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
-static const ath_op convert = {
-  .name = "convert", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true};
+static ath_status stablehlo(const ath_hlo_call *call) {
+  call->outputs[0] = ath_hlo_convert(call->hlo, call->inputs[0],
+                                     (ath_hlo_dtype)call->output_types[0].dtype);
+  return ath_hlo_status(call->hlo);
+}
+
+static const ath_op convert = {.name = "convert", .infer = infer, .grad = grad, .cpu = cpu,
+                               .cpu_bf16 = true, .stablehlo = stablehlo};
 
 /* To the type that x has already adds no node, so that a model of f32 has none. */
 ath_value ath_convert(ath_graph *g, ath_value x, ath_dtype dtype) {

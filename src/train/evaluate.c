@@ -54,7 +54,8 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
   batches.positions =
       ath_batch_positions(options->batch_size, length, options->mlm_probability);
   self->shape = (ath_forward_options){.batch_size = options->batch_size, .length = length,
-                                      .positions = batches.positions};
+                                      .positions = batches.positions,
+                                      .compute = options->compute};
   self->samples = ath_dataset_size(data);
   if (options->max_samples > 0 && options->max_samples < self->samples)
     self->samples = options->max_samples;

@@ -19,7 +19,7 @@
   ROW(field, ATH_SETTING_INTEGER, least, most, fixed, "N", help)
 #define NUMBER(field, least, most, fixed, help) \
   ROW(field, ATH_SETTING_NUMBER, least, most, fixed, "X", help)
-#define FLAG(field, help) ROW(field, ATH_SETTING_FLAG, 0, 1, false, NULL, help)
+#define FLAG(field, fixed, help) ROW(field, ATH_SETTING_FLAG, 0, 1, fixed, NULL, help)
 
 static const ath_setting settings[] = {
 #define GROUP "Data"
@@ -84,10 +84,12 @@ static const ath_setting settings[] = {
   INTEGER(save_total_limit, 0, 1e6, false, "Checkpoints kept, the newest; 0: all"),
   TEXT(resume_from_checkpoint, false, "WHICH", "auto: the newest whole checkpoint in output_dir; "
        "none: start anew; or a checkpoint's folder"),
-  FLAG(overwrite_output_dir, "Start anew and remove the checkpoints in output_dir"),
+  FLAG(overwrite_output_dir, false, "Start anew and remove the checkpoints in output_dir"),
 #undef GROUP
 #define GROUP "Machine"
   TEXT(device, false, "NAME", "Where to compute: cpu"),
+  FLAG(bf16, true, "Compute in bf16, training and evaluation; weights, moments, norms and losses "
+       "stay f32. The device cpu computes in f32 only"),
   INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all "
           "cores"),
 #undef GROUP

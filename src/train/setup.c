@@ -130,7 +130,20 @@ static ath_status make_schedule(ath_run *self) {
   return ath_schedule_kind_from_name(o->lr_scheduler_type, &self->schedule.kind);
 }
 
-/* --- programs ------------------------------------------------------------------------------ */
+/* --- device and programs ------------------------------------------------------------------ */
+
+static ath_status open_device(ath_run *self) {
+  const ath_train_options *o = &self->options;
+  ATH_TRY(ath_backend_open(o->device, &self->backend));
+  if (o->bf16 && !ath_backend_computes(self->backend, ATH_BF16))
+    return ath_fail(ATH_UNSUPPORTED, "bf16 is true, but the device %s computes in f32 only; leave "
+                    "bf16 out, or choose another device", o->device);
+  return ath_state_create(self->backend, &self->state);
+}
+
+static ath_dtype compute_type(const ath_run *self) {
+  return self->options.bf16 ? ATH_BF16 : ATH_F32;
+}
 
 static ath_status create_step(ath_run *self) {
   const ath_train_options *o = &self->options;
@@ -139,7 +152,7 @@ static ath_status create_step(ath_run *self) {
   ath_step_options options = {
     .forward = {.batch_size = batch_size, .length = length, .dropout = true,
                 .positions = ath_batch_positions(batch_size, length, o->mlm_probability),
-                .seed = (uint64_t)o->seed},
+                .seed = (uint64_t)o->seed, .compute = compute_type(self)},
     .adam_beta1 = o->adam_beta1, .adam_beta2 = o->adam_beta2, .adam_epsilon = o->adam_epsilon,
     .weight_decay = o->weight_decay, .max_grad_norm = o->max_grad_norm,
     .accumulate = o->gradient_accumulation_steps > 1,
@@ -152,7 +165,8 @@ static ath_status create_evaluator(ath_run *self) {
   if (self->eval_data == NULL) return ATH_OK;
   ath_eval_options options = {.batch_size = (int)o->per_device_eval_batch_size,
                               .mlm_probability = o->mlm_probability, .seed = (uint64_t)o->seed,
-                              .max_samples = (uint64_t)o->max_eval_samples};
+                              .max_samples = (uint64_t)o->max_eval_samples,
+                              .compute = compute_type(self)};
   return ath_evaluator_create(self->model, self->eval_data, self->tokenizer, &options,
                               self->state, &self->evaluator);
 }
@@ -168,8 +182,7 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(open_batches(self));
   ATH_TRY(make_schedule(self));
   if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
-  ATH_TRY(ath_backend_open(self->options.device, &self->backend));
-  ATH_TRY(ath_state_create(self->backend, &self->state));
+  ATH_TRY(open_device(self));
   ATH_TRY(create_step(self));
   ATH_TRY(create_evaluator(self));
   return ath_measure_peak(self->backend, &self->peak_gflops);

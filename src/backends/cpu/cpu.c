@@ -34,6 +34,7 @@ static const char *name(const ath_backend *self) { return ((const cpu_backend *)
 
 const ath_backend_table ath_cpu_backend = {
   .device = "cpu",
+  .f32_only = true,
   .open = open,
   .close = close,
   .name = name,
