@@ -71,8 +71,8 @@ static ath_status add(cpu_state *self, const char *name, const ath_type *type, v
   variable made = {.name = strdup(name), .type = *type, .memory = ath_memory_alloc(bytes)};
   ath_status status = ATH_OK;
   if (made.name == NULL || made.memory == NULL)
-    status = ath_fail(ATH_NO_MEMORY, "variable %s: no memory for %zu bytes; a smaller model needs less",
-                      name, bytes);
+    status = ath_fail(ATH_NO_MEMORY, "variable %s: no memory for %zu bytes; a smaller model needs "
+                      "less", name, bytes);
   if (status == ATH_OK)
     status = ath_hash_map_set(self->indices, name, strlen(name), (int32_t)self->count);
   if (status != ATH_OK) {
