@@ -12,9 +12,11 @@ export PATH=$PWD/build:$PATH
 run=runs/demo
 paths=() # what a run elsewhere has to say differently from examples/demo.yaml
 text=$run/text.txt
+vocabulary=2000
 if [ $# -gt 0 ]; then
   text=$1
   run=runs/$(basename "${text%.*}")
+  vocabulary=8000
   paths=(--tokenizer "$run/tokenizer" --train-dataset "$run/data/train"
          --eval-dataset "$run/data/validation" --output-dir "$run")
 fi
@@ -34,7 +36,7 @@ step() {
 say() { printf '\n# %s\n' "$*" >&2; }
 
 if [ $# -eq 0 ] && [ ! -s $text ]; then
-  say "the definitions of WordNet's nouns, one a line"
+  say "WordNet's definitions of places and people, one a line"
   scripts/demo_text.sh >$text.part
   mv $text.part $text
 fi
@@ -51,23 +53,23 @@ echo "$sum" >"$run/text.cksum"
 begun=$SECONDS
 say "1. A Unigram tokenizer from $(du -h "$text" | cut -f1) of text"
 [ -f "$run/tokenizer/tokenizer.json" ] ||
-  step athanor tokenizer train --model unigram --vocab-size 8000 --input "$text" \
+  step athanor tokenizer train --model unigram --vocab-size $vocabulary --input "$text" \
     --output "$run/tokenizer"
-step athanor tokenizer encode --tokenizer "$run/tokenizer" "a river flows into the sea"
+step athanor tokenizer encode --tokenizer "$run/tokenizer" "a river that flows into the sea"
 
-say "2. Records of 64 tokens in TFRecord shards"
-step athanor data prepare --tokenizer "$run/tokenizer" --input "$text" --max-length 64 \
+say "2. Records of 32 tokens in TFRecord shards"
+step athanor data prepare --tokenizer "$run/tokenizer" --input "$text" --max-length 32 \
   --validation-split-percentage 5 --output "$run/data"
 step athanor data inspect "$run/data/train"
 
-say "3. A RoBERTa of 4 layers, trained to fill masks"
+say "3. A RoBERTa of 2 layers, trained to fill masks"
 # shellcheck disable=SC2086
 step athanor train --config examples/demo.yaml "${paths[@]}" ${DEMO_OPTIONS:-}
 step athanor eval --model "$run" --data "$run/data/validation"
 
-say "4. Its answers"
+say "4. Its answers, to sentences that are not in the text"
 step athanor fill-mask --model "$run" \
-  "the capital and largest city of [MASK]" \
-  "any of various small [MASK] of the family" \
-  "the act of [MASK] something"
+  "a [MASK] that flows into the Missouri" \
+  "a mountain peak in the [MASK] in Chile" \
+  "Russian [MASK] noted for his novels"
 say "done in $((SECONDS - begun)) seconds; the model is in $run, and opens in transformers as it is"
