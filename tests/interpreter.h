@@ -1,9 +1,13 @@
 /* interpreter.h: runs a graph the plain way: every value in memory of its own, every node in
- * order. What the engine's plans are held against, and what tests of operations run on. */
+ * order. What the engine's plans are held against, and what tests of operations run on.
+ *
+ * The entries of the operations compute in f32. For bf16 they are given f32 copies, and what they
+ * write is rounded: an engine that rounds each node's results once, as ops.h has it. */
 #ifndef ATHANOR_TESTS_INTERPRETER_H
 #define ATHANOR_TESTS_INTERPRETER_H
 
 #include "athanor/ops.h"
+#include "base/bf16.h"
 #include "graph/op.h"
 #include "testing.h"
 
@@ -42,8 +46,11 @@ static inline interpreter interpreter_make(const ath_graph *graph) {
     self.memory[v] = aligned_memory(value_bytes(graph, (ath_value)v));
     if (ath_graph_kind(graph, (ath_value)v) != ATH_VALUE_CONSTANT) continue;
     int64_t n = value_elements(graph, (ath_value)v);
+    float fill = (float)ath_graph_constant_fill(graph, (ath_value)v);
+    bool half = ath_graph_type(graph, (ath_value)v).dtype == ATH_BF16;
     for (int64_t i = 0; i < n; i++)
-      ((float *)self.memory[v])[i] = (float)ath_graph_constant_fill(graph, (ath_value)v);
+      if (half) ((uint16_t *)self.memory[v])[i] = ath_bf16_from_float(fill);
+      else ((float *)self.memory[v])[i] = fill;
   }
   return self;
 }
@@ -53,18 +60,34 @@ static inline void interpreter_free(interpreter *self) {
   free(self->memory);
 }
 
+static inline float *widened(const uint16_t *halves, int64_t n) {
+  float *floats = aligned_memory((size_t)n * sizeof *floats);
+  for (int64_t i = 0; i < n; i++) floats[i] = ath_bf16_to_float(halves[i]);
+  return floats;
+}
+
+static inline void round_to(uint16_t *halves, const float *floats, int64_t n) {
+  for (int64_t i = 0; i < n; i++) halves[i] = ath_bf16_from_float(floats[i]);
+}
+
+/* What an entry is given for a value: its memory, or for bf16 an f32 copy, which is the caller's. */
+static inline void *operand_memory(const interpreter *self, const ath_node *node, ath_value value,
+                                   ath_type *type) {
+  *type = ath_graph_type(self->graph, value);
+  if (value == ATH_NO_VALUE) return NULL;
+  if (type->dtype != ATH_BF16 || node->op->cpu_bf16) return self->memory[value];
+  type->dtype = ATH_F32;
+  return widened(self->memory[value], ath_type_count(type));
+}
+
 static inline ath_status run_node(interpreter *self, const ath_node *node) {
   ath_type input_types[64], output_types[ATH_MAX_OUTPUTS];
   void *inputs[64], *outputs[ATH_MAX_OUTPUTS];
   assert_true(node->input_count <= 64);
-  for (int i = 0; i < node->input_count; i++) {
-    input_types[i] = ath_graph_type(self->graph, node->inputs[i]);
-    inputs[i] = node->inputs[i] == ATH_NO_VALUE ? NULL : self->memory[node->inputs[i]];
-  }
-  for (int o = 0; o < node->output_count; o++) {
-    output_types[o] = ath_graph_type(self->graph, node->outputs[o]);
-    outputs[o] = self->memory[node->outputs[o]];
-  }
+  for (int i = 0; i < node->input_count; i++)
+    inputs[i] = operand_memory(self, node, node->inputs[i], &input_types[i]);
+  for (int o = 0; o < node->output_count; o++)
+    outputs[o] = operand_memory(self, node, node->outputs[o], &output_types[o]);
   ath_cpu_call call = {.node = node, .input_types = input_types, .output_types = output_types,
                        .inputs = inputs, .outputs = outputs};
   if (node->op->cpu_prepare != NULL) assert_ok(node->op->cpu_prepare(&call));
@@ -73,6 +96,13 @@ static inline ath_status run_node(interpreter *self, const ath_node *node) {
   ath_status status = node->op->cpu(&call);
   if (node->op->cpu_release != NULL) node->op->cpu_release(&call);
   free(call.scratch);
+  for (int i = 0; i < node->input_count; i++)
+    if (inputs[i] != NULL && inputs[i] != self->memory[node->inputs[i]]) free(inputs[i]);
+  for (int o = 0; o < node->output_count; o++) {
+    if (outputs[o] == self->memory[node->outputs[o]]) continue;
+    round_to(self->memory[node->outputs[o]], outputs[o], ath_type_count(&output_types[o]));
+    free(outputs[o]);
+  }
   return status;
 }
 

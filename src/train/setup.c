@@ -130,7 +130,7 @@ static ath_status make_schedule(ath_run *self) {
   return ath_schedule_kind_from_name(o->lr_scheduler_type, &self->schedule.kind);
 }
 
-/* --- device and programs ------------------------------------------------------------------ */
+/* --- device and programs ---------------------------------------------------------------------- */
 
 static ath_status open_device(ath_run *self) {
   const ath_train_options *o = &self->options;
