@@ -434,8 +434,8 @@ static void text_from_a_pipe_gives_the_same_shards(void **state) {
   assert_ok(ath_prepare(tokenizer, &options, NULL));
   alarm(0);
   assert_ok(ath_prepare(tokenizer, &plain, NULL));
-  snprintf(command, sizeof command, "cd '%s' && diff -r -x manifest.json -x index.bin piped unpiped",
-           folder); /* the manifests name their inputs */
+  snprintf(command, sizeof command, "cd '%s' && diff -r -x manifest.json -x index.bin piped "
+           "unpiped", folder); /* the manifests name their inputs */
   assert_int_equal(system(command), 0);
 }
 

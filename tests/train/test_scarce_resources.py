@@ -72,7 +72,8 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_goes_on_when_there_is_room(ma
 
 @pytest.mark.parametrize("more, parts", [
     (["--per-device-train-batch-size", 65536], ["bytes", "smaller batch"]),
-    (["--hidden-size", 32768, "--intermediate-size", 65536], ["bytes", "variable", "smaller model"]),
+    (["--hidden-size", 32768, "--intermediate-size", 65536],
+     ["bytes", "variable", "smaller model"]),
 ])
 def test_memory_that_runs_out_says_for_how_much_and_what_to_lower(made, tmp_path, more, parts):
     def limit():
