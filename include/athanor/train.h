@@ -235,8 +235,8 @@ typedef struct ath_train_summary {
 } ath_train_summary;
 
 /* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
- * "train_loss", "train_runtime" (the seconds), "eval_loss", "perplexity" and so on, as they are named
- * by Hugging Face's Trainer; "eval_scored", "gflops", "parameters" and "resumed_from" are ours. */
+ * "train_loss", "train_runtime" (the seconds), "eval_loss", "perplexity" and so on, as Hugging
+ * Face's Trainer names them; "eval_scored", "gflops", "parameters" and "resumed_from" are ours. */
 ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buffer *out)
     ATH_MUST_CHECK;
 
