@@ -160,6 +160,11 @@ typedef struct ath_step_options {
   bool accumulate; /* several micro-batches make one step */
 } ath_step_options;
 
+/* The graph of a step's last micro-batch, `last`, or of one before: for a program, or to be looked
+ * at without one. The caller destroys it. */
+ath_status ath_step_graph(const ath_model *model, const ath_step_options *options, bool last,
+                          ath_graph **out) ATH_MUST_CHECK;
+
 /* The programs of one training step. Variables "m.<parameter>" and "v.<parameter>" hold the
  * moments; "sum.<parameter>", with accumulate, the gradients so far. A micro-batch counts by its
  * scored positions: the step's gradient is the sum of all gradients over the sum of weights. */

@@ -129,24 +129,46 @@ static ath_status build(builder *b, bool last) {
   return ath_graph_prune(b->graph);
 }
 
-static ath_status create_program(const ath_step *self, ath_state *state, bool last,
-                                 ath_program **out) {
-  builder b = {.step = self};
-  b.parameters = calloc(self->count, sizeof *b.parameters);
-  b.gradients = calloc(self->count, sizeof *b.gradients);
+/* What is the same for every graph of a step. */
+static ath_step step_shape(const ath_model *model, const ath_step_options *options) {
+  const ath_model_config *config = ath_model_get_config(model);
+  ath_step shape = {.model = model, .options = *options};
+  shape.count = shape.culprit = ath_model_parameter_count(model);
+  if (config->hidden_dropout_prob == 0 && config->attention_probs_dropout_prob == 0)
+    shape.options.forward.dropout = false; /* nothing would read the input "step" */
+  return shape;
+}
+
+ath_status ath_step_graph(const ath_model *model, const ath_step_options *options, bool last,
+                          ath_graph **out) {
+  ath_step shape = step_shape(model, options);
+  builder b = {.step = &shape};
+  *out = NULL;
+  assert(last || options->accumulate);
+  b.parameters = calloc(shape.count, sizeof *b.parameters);
+  b.gradients = calloc(shape.count, sizeof *b.gradients);
   ath_status status = ATH_OK;
   if (b.parameters == NULL || b.gradients == NULL)
     status = ath_fail(ATH_NO_MEMORY, "no memory for the training step");
   if (status == ATH_OK) status = ath_graph_create(&b.graph);
   if (status == ATH_OK) status = build(&b, last);
-  if (status == ATH_OK) status = ath_program_create(b.graph, state, out);
-  ath_graph_destroy(b.graph);
+  if (status == ATH_OK) *out = b.graph;
+  else ath_graph_destroy(b.graph);
   free(b.parameters);
   free(b.gradients);
   return status;
 }
 
 /* --- creation ------------------------------------------------------------------------------ */
+
+static ath_status create_program(const ath_step *self, ath_state *state, bool last,
+                                 ath_program **out) {
+  ath_graph *graph;
+  ATH_TRY(ath_step_graph(self->model, &self->options, last, &graph));
+  ath_status status = ath_program_create(graph, state, out);
+  ath_graph_destroy(graph);
+  return status;
+}
 
 /* Inputs that stay at one place in memory for all runs. */
 static ath_status set_scalars(ath_step *self, ath_program *program, bool last) {
@@ -168,14 +190,9 @@ static ath_status create_programs(ath_step *self, ath_state *state) {
 
 ath_status ath_step_create(const ath_model *model, const ath_step_options *options,
                            ath_state *state, ath_step **out) {
-  const ath_model_config *config = ath_model_get_config(model);
   ath_step *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the training step");
-  self->model = model;
-  self->options = *options;
-  self->count = self->culprit = ath_model_parameter_count(model);
-  if (config->hidden_dropout_prob == 0 && config->attention_probs_dropout_prob == 0)
-    self->options.forward.dropout = false; /* nothing would read the input "step" */
+  *self = step_shape(model, options);
   size_t places = (size_t)options->forward.batch_size * (size_t)options->forward.length;
   self->position_ids = calloc(places, sizeof *self->position_ids);
   ath_status status = self->position_ids != NULL
