@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 enum { PARAMETER, FIRST_MOMENT, SECOND_MOMENT, GRADIENT, RATE, CORRECTION1, CORRECTION2, SCALE,
        INPUTS };
@@ -59,8 +59,35 @@ static ath_status describe(const void *given, ath_buffer *out) {
                            (double)its->weight_decay);
 }
 
+/* One elementwise pass, which XLA fuses; what depends on scalars alone is divided once. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  const ath_adamw_options *its = call->node->attributes;
+  const ath_hlo_value *in = call->inputs;
+  ath_hlo *h = call->hlo;
+  double beta1 = (double)its->beta1, beta2 = (double)its->beta2;
+  ath_hlo_value one = ath_hlo_constant(h, ATH_HLO_F32, 1);
+  ath_hlo_value shrink = ath_hlo_times(h, in[RATE], (double)its->weight_decay);
+  ath_hlo_value kept = ath_hlo_subtract(h, one, shrink);
+  ath_hlo_value rate = ath_hlo_divide(h, in[RATE], in[CORRECTION1]);
+  ath_hlo_value factor2 = ath_hlo_divide(h, one, in[CORRECTION2]);
+  ath_hlo_value g = ath_hlo_multiply(h, ath_hlo_in(call, GRADIENT), in[SCALE]);
+  ath_hlo_value m = ath_hlo_add(h, ath_hlo_times(h, in[FIRST_MOMENT], beta1),
+                                ath_hlo_times(h, g, 1 - beta1));
+  ath_hlo_value v = ath_hlo_add(h, ath_hlo_times(h, in[SECOND_MOMENT], beta2),
+                                ath_hlo_times(h, ath_hlo_multiply(h, g, g), 1 - beta2));
+  ath_hlo_value deviation = ath_hlo_unary(h, "sqrt", ath_hlo_multiply(h, v, factor2));
+  ath_hlo_value change = ath_hlo_divide(h, ath_hlo_multiply(h, m, rate),
+                                        ath_hlo_plus(h, deviation, (double)its->epsilon));
+  ath_hlo_value p = ath_hlo_multiply(h, in[PARAMETER], kept);
+  ath_hlo_out(call, 0, ath_hlo_subtract(h, p, change));
+  ath_hlo_out(call, 1, m);
+  ath_hlo_out(call, 2, v);
+  return ath_hlo_status(h);
+}
+
 static const ath_op adamw = {
-  .name = "adamw", .infer = infer, .cpu = cpu, .in_place = in_place, .describe = describe};
+  .name = "adamw", .infer = infer, .cpu = cpu, .in_place = in_place, .describe = describe,
+  .stablehlo = stablehlo};
 
 void ath_adamw(ath_graph *g, ath_value parameter, ath_value m, ath_value v, ath_value gradient,
                ath_adamw_scalars scalars, ath_adamw_options options) {

@@ -1,7 +1,7 @@
 /* add.c: a + b, b repeated over a's leading dimensions.
  *
  * da = dy; db = dy summed over the dimensions that b was repeated over. */
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
@@ -20,8 +20,16 @@ static ath_status cpu(const ath_cpu_call *call) {
 }
 
 /* A smaller b is never chosen: the memory taken over has the output's size. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value a = ath_hlo_in(call, 0);
+  ath_hlo_out(call, 0, ath_hlo_add(h, a, ath_hlo_broadcast_rows(h, ath_hlo_in(call, 1), a)));
+  return ath_hlo_status(h);
+}
+
 const ath_op ath_op_add = {.name = "add", .infer = ath_infer_repeated, .grad = grad, .cpu = cpu,
-                           .in_place = ath_any_in_place};
+                           .in_place = ath_any_in_place,
+  .stablehlo = stablehlo};
 
 ath_value ath_add(ath_graph *g, ath_value a, ath_value b) {
   ath_value inputs[2] = {a, b}, y;

@@ -5,8 +5,9 @@
  * With dP = (dout Vᵀ) through the mask and D = Σ dout out per row (Dao et al. 2022, section 3.1):
  *   dV = dropout(P)ᵀ dout;  dS = P (dP − D);  dQ = dS K / sqrt(…);  dK = dSᵀ Q / sqrt(…). */
 #include <assert.h>
+#include <math.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   int heads;
@@ -60,9 +61,84 @@ static double backward_flops(const ath_node *node, const ath_type *inputs,
   return products(node->attributes, &inputs[0], 5);
 }
 
+/* --- StableHLO, shared by both directions ------------------------------------------- */
+
+/* Part 0, 1, 2, … of the last dimension, hidden columns each, by heads: [batch, heads, length,
+ * head size]. Queries, keys and values are cut apart before they are turned. */
+static ath_hlo_value by_heads(ath_hlo *h, ath_hlo_value x, int part, ath_attention_shape s) {
+  int64_t hidden = s.heads * s.head_size, start[3] = {0, 0, part * hidden};
+  int64_t limit[3] = {s.batch, s.length, (part + 1) * hidden};
+  int64_t split[4] = {s.batch, s.length, s.heads, s.head_size};
+  if (x.dims[2] != hidden) x = ath_hlo_slice(h, x, start, limit);
+  return ath_hlo_transpose(h, ath_hlo_reshape(h, x, 4, split), (int[]){0, 2, 1, 3});
+}
+
+/* The way back, rounded before it is turned: [batch, length, hidden]. */
+static ath_hlo_value side_by_side(ath_hlo *h, ath_hlo_value x, ath_hlo_dtype dtype,
+                                  ath_attention_shape s) {
+  int64_t joined[3] = {s.batch, s.length, s.heads * s.head_size};
+  if (x.dtype != dtype) x = ath_hlo_convert(h, x, dtype);
+  return ath_hlo_reshape(h, ath_hlo_transpose(h, x, (int[]){0, 2, 1, 3}), 3, joined);
+}
+
+/* Q Kᵀ / sqrt(head size) in f32, −∞ for keys that the mask hides. */
+static ath_hlo_value scores(ath_hlo *h, ath_hlo_value q, ath_hlo_value k, ath_hlo_value mask,
+                            ath_attention_shape s) {
+  ath_hlo_value dot = ath_hlo_dot(h, q, k, 2, 3, 3, ATH_HLO_F32);
+  ath_hlo_value hidden = ath_hlo_compare(h, "EQ", mask, ath_hlo_constant(h, ATH_HLO_I32, 0));
+  int64_t dims[2] = {s.batch, s.length};
+  ath_hlo_value none = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 2, dims, NULL);
+  ath_hlo_value bias = ath_hlo_select(h, hidden, ath_hlo_fill(h, none, -INFINITY), none);
+  bias = ath_hlo_broadcast(h, bias, 4, dot.dims, (int[]){0, 3});
+  return ath_hlo_add(h, ath_hlo_times(h, dot, 1 / sqrt((double)s.head_size)), bias);
+}
+
+/* --- backward again ----------------------------------------------------------------- */
+
+/* D = Σ dout out over each head: [batch, heads, length]. */
+static ath_hlo_value row_corrections(ath_hlo *h, ath_hlo_value out, ath_hlo_value dout,
+                                     ath_attention_shape s) {
+  int64_t split[4] = {s.batch, s.length, s.heads, s.head_size};
+  ath_hlo_value product = ath_hlo_reshape(h, ath_hlo_multiply(h, out, dout), 4, split);
+  return ath_hlo_transpose(h, ath_hlo_reduce_columns(h, "add", product), (int[]){0, 2, 1});
+}
+
+/* The formulas at the top; products of the operands' type, all between them in f32. */
+static ath_status backward_stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_attention_shape s = shape_of(its, &call->input_types[0]);
+  ath_hlo *h = call->hlo;
+  ath_hlo_dtype dtype = call->inputs[0].dtype;
+  ath_hlo_value q = by_heads(h, call->inputs[0], 0, s), k = by_heads(h, call->inputs[0], 1, s);
+  ath_hlo_value v = by_heads(h, call->inputs[0], 2, s), dout = by_heads(h, call->inputs[4], 0, s);
+  ath_hlo_value x = scores(h, q, k, call->inputs[1], s);
+  ath_hlo_value lse = ath_hlo_broadcast_columns(h, call->inputs[3], x);
+  ath_hlo_value p = ath_hlo_unary(h, "exponential", ath_hlo_subtract(h, x, lse));
+  ath_hlo_value dropped = p, dp = ath_hlo_dot(h, dout, v, 2, 3, 3, ATH_HLO_F32);
+  if (its->dropout.rate > 0) {
+    double scale = (double)ath_dropout_scale(&its->dropout);
+    ath_hlo_value keep = ath_hlo_dropout_keep(h, &its->dropout, call->inputs[5], p);
+    ath_hlo_value zeros = ath_hlo_fill(h, p, 0);
+    dropped = ath_hlo_select(h, keep, ath_hlo_times(h, p, scale), zeros);
+    dp = ath_hlo_select(h, keep, ath_hlo_times(h, dp, scale), zeros);
+  }
+  ath_hlo_value d = row_corrections(h, ath_hlo_in(call, 2), ath_hlo_in(call, 4), s);
+  ath_hlo_value change = ath_hlo_subtract(h, dp, ath_hlo_broadcast_columns(h, d, dp));
+  ath_hlo_value ds = ath_hlo_multiply(h, p, change);
+  ds = ath_hlo_convert(h, ath_hlo_times(h, ds, 1 / sqrt((double)s.head_size)), dtype);
+  dropped = ath_hlo_convert(h, dropped, dtype);
+  ath_hlo_value parts[3] = {ath_hlo_dot(h, ds, k, 2, 3, 2, ATH_HLO_F32),
+                            ath_hlo_dot(h, ds, q, 2, 2, 2, ATH_HLO_F32),
+                            ath_hlo_dot(h, dropped, dout, 2, 2, 2, ATH_HLO_F32)};
+  for (int i = 0; i < 3; i++) parts[i] = side_by_side(h, parts[i], dtype, s);
+  ath_hlo_out(call, 0, ath_hlo_concatenate(h, parts, 3, 2));
+  return ath_hlo_status(h);
+}
+
 static const ath_op backward = {.name = "attention_backward", .infer = backward_infer,
                                 .cpu = backward_cpu, .cpu_scratch = backward_scratch,
-                                .flops = backward_flops};
+                                .flops = backward_flops,
+  .stablehlo = backward_stablehlo};
 
 /* --- forward: qkv, mask, step → out, lse -------------------------------------------- */
 
@@ -127,9 +203,40 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_dropout_describe(&its->dropout, out);
 }
 
+/* The product with V comes before the division, which then is done for head size columns instead
+ * of length. A row without keys has the highest score −∞: with 0 in its place every share is
+ * exp(−∞) = 0, the total counts as 1, and out and lse are 0 without a choice. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_attention_shape s = shape_of(its, &call->input_types[0]);
+  ath_hlo *h = call->hlo;
+  ath_hlo_value qkv = call->inputs[0], lowest = ath_hlo_constant(h, ATH_HLO_F32, -INFINITY);
+  ath_hlo_value q = by_heads(h, qkv, 0, s), k = by_heads(h, qkv, 1, s);
+  ath_hlo_value x = scores(h, q, k, call->inputs[1], s);
+  ath_hlo_value highest = ath_hlo_reduce_columns(h, "maximum", x);
+  highest = ath_hlo_select(h, ath_hlo_compare(h, "EQ", highest, lowest),
+                           ath_hlo_fill(h, highest, 0), highest);
+  ath_hlo_value shares = ath_hlo_unary(
+      h, "exponential", ath_hlo_subtract(h, x, ath_hlo_broadcast_columns(h, highest, x)));
+  ath_hlo_value total = ath_hlo_reduce_columns(h, "add", shares);
+  total = ath_hlo_binary(h, "maximum", total, ath_hlo_constant(h, ATH_HLO_F32, 1));
+  double scale = (double)ath_dropout_scale(&its->dropout);
+  if (its->dropout.rate > 0)
+    shares = ath_hlo_select(h, ath_hlo_dropout_keep(h, &its->dropout, call->inputs[2], shares),
+                            shares, ath_hlo_fill(h, shares, 0));
+  ath_hlo_value out = ath_hlo_dot(h, ath_hlo_convert(h, shares, qkv.dtype), by_heads(h, qkv, 2, s),
+                                  2, 3, 2, ATH_HLO_F32);
+  ath_hlo_value factor = ath_hlo_divide(h, ath_hlo_constant(h, ATH_HLO_F32, scale), total);
+  out = ath_hlo_multiply(h, out, ath_hlo_broadcast_columns(h, factor, out));
+  ath_hlo_out(call, 0, side_by_side(h, out, qkv.dtype, s));
+  ath_hlo_out(call, 1, ath_hlo_add(h, highest, ath_hlo_unary(h, "log", total)));
+  return ath_hlo_status(h);
+}
+
 static const ath_op attention = {.name = "attention", .infer = infer, .grad = grad, .cpu = cpu,
                                  .cpu_scratch = cpu_scratch, .flops = flops,
-                                 .describe = describe};
+                                 .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_value ath_attention(ath_graph *g, ath_value qkv, ath_value mask, int heads,
                         ath_dropout_place dropout) {

@@ -4,7 +4,7 @@
  * takes two: the sum x + bias is never stored. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 /* As in activation.c, whose attributes the fusion rule hands on. */
 typedef struct attributes {
@@ -53,9 +53,21 @@ static uint32_t backward_in_place(const ath_node *node, int output) {
   return output == 0 ? 1u << 0 | 1u << 2 : 0;
 }
 
+static ath_status backward_stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value x = ath_hlo_add_bias(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1));
+  ath_hlo_value slope = ath_hlo_activation_slope(h, x, its->kind);
+  ath_hlo_value dx = ath_hlo_multiply(h, ath_hlo_in(call, 2), slope);
+  ath_hlo_out(call, 0, dx);
+  ath_hlo_out(call, 1, ath_hlo_sum_rows(h, dx));
+  return ath_hlo_status(h);
+}
+
 static const ath_op backward = {
   .name = "bias_activation_backward", .infer = backward_infer, .cpu = backward_cpu,
-  .cpu_scratch = backward_scratch, .in_place = backward_in_place};
+  .cpu_scratch = backward_scratch, .in_place = backward_in_place,
+  .stablehlo = backward_stablehlo};
 
 /* --- forward: x, bias → y ----------------------------------------------------------- */
 
@@ -95,8 +107,17 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_op_activation.describe(given, out);
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  const attributes *its = call->node->attributes;
+  ath_hlo_value x = ath_hlo_add_bias(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1));
+  ath_hlo_out(call, 0, ath_hlo_activation(h, x, its->kind));
+  return ath_hlo_status(h);
+}
+
 static const ath_op bias_activation = {.name = "bias_activation", .infer = infer, .grad = grad,
-                                       .cpu = cpu, .in_place = in_place, .describe = describe};
+                                       .cpu = cpu, .in_place = in_place, .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_value ath_bias_activation(ath_graph *g, ath_value x, ath_value bias,
                               ath_activation_kind kind) {

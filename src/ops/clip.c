@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   float max_norm;
@@ -42,7 +42,28 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_buffer_format(out, "max_norm=%g", (double)its->max_norm);
 }
 
-static const ath_op clip = {.name = "clip", .infer = infer, .cpu = cpu, .describe = describe};
+/* In f32. "minimum" gives a NaN through, as above. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  const attributes *its = call->node->attributes;
+  ath_hlo_value squares = call->inputs[0], divisor = call->inputs[1];
+  ath_hlo_value zero = ath_hlo_constant(h, ATH_HLO_F32, 0);
+  ath_hlo_value one = ath_hlo_constant(h, ATH_HLO_F32, 1);
+  ath_hlo_value some = ath_hlo_compare(h, "NE", divisor, zero);
+  ath_hlo_value norm = ath_hlo_divide(h, ath_hlo_unary(h, "sqrt", squares), divisor);
+  ath_hlo_value limit = ath_hlo_constant(h, ATH_HLO_F32, (double)its->max_norm);
+  ath_hlo_value clipped = ath_hlo_divide(h, limit, ath_hlo_plus(h, norm, 1e-6));
+  /* Without a limit the norm still matters: a NaN must show in the scale. */
+  if (!(its->max_norm > 0)) clipped = ath_hlo_plus(h, ath_hlo_times(h, norm, 0), 1);
+  ath_hlo_value scale =
+      ath_hlo_divide(h, ath_hlo_binary(h, "minimum", clipped, one), divisor);
+  ath_hlo_out(call, 0, ath_hlo_select(h, some, scale, zero));
+  ath_hlo_out(call, 1, ath_hlo_select(h, some, norm, zero));
+  return ath_hlo_status(h);
+}
+
+static const ath_op clip = {.name = "clip", .infer = infer, .cpu = cpu, .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_clip_result ath_clip(ath_graph *g, ath_value sum_of_squares, ath_value divisor,
                          float max_norm) {

@@ -98,13 +98,17 @@ ath_status ath_want_dropout(const ath_dropout_place *place, const ath_type *step
   return place->rate > 0 ? ath_want_scalar(step, "the dropout step", ATH_U32) : ATH_OK;
 }
 
+float ath_dropout_scale(const ath_dropout_place *place) {
+  return (float)(1.0 / (1.0 - (double)place->rate));
+}
+
 ath_dropout_key2 ath_dropout_at(const ath_dropout_place *place, const uint32_t *step) {
   ath_dropout_key2 dropout = {.scale = 1};
   if (place->rate <= 0) return dropout;
   assert(step != NULL && place->rate < 1);
   ath_dropout_key(place->seed, *step, place->site, dropout.key);
   dropout.threshold = ath_dropout_threshold((double)place->rate);
-  dropout.scale = (float)(1.0 / (1.0 - (double)place->rate));
+  dropout.scale = ath_dropout_scale(place);
   return dropout;
 }
 

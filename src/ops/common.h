@@ -13,8 +13,8 @@ ath_status ath_want_dtype(const ath_type *type, const char *name, ath_dtype dtyp
 ath_status ath_want_scalar(const ath_type *type, const char *name, ath_dtype dtype) ATH_MUST_CHECK;
 /* A float with at least one dimension: rows of columns. */
 ath_status ath_want_rows(const ath_type *type, const char *name) ATH_MUST_CHECK;
-/* An f32 vector with as many elements as the operand `of` has columns: f32 also beside bf16, so that
- * biases and norms are read as they are stored and their gradients are never rounded. */
+/* An f32 vector with as many elements as the operand `of` has columns: f32 also beside bf16, so
+ * that biases and norms are read as they are stored and their gradients are never rounded. */
 ath_status ath_want_per_column(const ath_type *type, const char *name, const ath_type *of,
                                const char *of_name) ATH_MUST_CHECK;
 ath_status ath_want_same(const ath_type *a, const char *a_name, const ath_type *b,
@@ -36,6 +36,8 @@ ath_type ath_type_vector(int64_t n);
 
 /* Checks the dropout of a node whose last input is the step (absent at rate 0). */
 ath_status ath_want_dropout(const ath_dropout_place *place, const ath_type *step) ATH_MUST_CHECK;
+/* What the elements that are kept are multiplied by: 1 / (1 − rate). */
+float ath_dropout_scale(const ath_dropout_place *place);
 /* This run's key: from (seed, *step, site). `step` is not read at rate 0. */
 ath_dropout_key2 ath_dropout_at(const ath_dropout_place *place, const uint32_t *step);
 ath_status ath_dropout_describe(const ath_dropout_place *place, ath_buffer *out) ATH_MUST_CHECK;

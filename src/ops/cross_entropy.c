@@ -5,8 +5,9 @@
  * that micro-batches and replicas add up right. */
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status check_rows(const ath_type *logits, const ath_type *labels,
                              const ath_type *weights) {
@@ -55,8 +56,35 @@ static uint32_t backward_in_place(const ath_node *node, int output) {
   return 1u << 0;
 }
 
+/* Whether logits [n, classes] stand in the column of their row's label. */
+static ath_hlo_value at_label(ath_hlo *h, ath_hlo_value logits, ath_hlo_value labels) {
+  ath_hlo_value column = ath_hlo_iota(h, ATH_HLO_I32, logits.rank, logits.dims, 1);
+  return ath_hlo_compare(h, "EQ", column, ath_hlo_broadcast_columns(h, labels, column));
+}
+
+/* Which rows count. */
+static ath_hlo_value weighted(ath_hlo *h, ath_hlo_value weights) {
+  return ath_hlo_compare(h, "NE", weights, ath_hlo_constant(h, ATH_HLO_F32, 0));
+}
+
+/* The choice at the end keeps whatever stands in a row of weight 0 out of the gradient. */
+static ath_status backward_stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value logits = ath_hlo_in(call, 0), weights = call->inputs[2];
+  ath_hlo_value lse = ath_hlo_broadcast_columns(h, call->inputs[3], logits);
+  ath_hlo_value factor = ath_hlo_multiply(h, weights, call->inputs[4]);
+  ath_hlo_value p = ath_hlo_unary(h, "exponential", ath_hlo_subtract(h, logits, lse));
+  ath_hlo_value hit = ath_hlo_convert(h, at_label(h, logits, call->inputs[1]), ATH_HLO_F32);
+  ath_hlo_value slope = ath_hlo_multiply(h, ath_hlo_subtract(h, p, hit),
+                                         ath_hlo_broadcast_columns(h, factor, logits));
+  ath_hlo_value counts = ath_hlo_broadcast_columns(h, weighted(h, weights), logits);
+  ath_hlo_out(call, 0, ath_hlo_select(h, counts, slope, ath_hlo_fill(h, slope, 0)));
+  return ath_hlo_status(h);
+}
+
 static const ath_op backward = {.name = "cross_entropy_backward", .infer = backward_infer,
-                                .cpu = backward_cpu, .in_place = backward_in_place};
+                                .cpu = backward_cpu, .in_place = backward_in_place,
+  .stablehlo = backward_stablehlo};
 
 /* --- forward: logits, labels, weights → loss, weight, correct, lse ------------------ */
 
@@ -96,8 +124,50 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* Per row of logits, each [n]. */
+typedef struct row_values {
+  ath_hlo_value lse;   /* log Σ exp */
+  ath_hlo_value label; /* the label's logit; −∞, which makes the loss infinite, for a bad label */
+  ath_hlo_value best;  /* the lowest id of the largest logit */
+} row_values;
+
+static row_values rows_of(ath_hlo *h, ath_hlo_value logits, ath_hlo_value labels) {
+  ath_hlo_value highest = ath_hlo_reduce_columns(h, "maximum", logits);
+  ath_hlo_value top = ath_hlo_broadcast_columns(h, highest, logits);
+  ath_hlo_value shares = ath_hlo_unary(h, "exponential", ath_hlo_subtract(h, logits, top));
+  ath_hlo_value total = ath_hlo_reduce_columns(h, "add", shares);
+  ath_hlo_value column = ath_hlo_iota(h, ATH_HLO_I32, logits.rank, logits.dims, 1);
+  ath_hlo_value candidates = ath_hlo_select(h, ath_hlo_compare(h, "EQ", logits, top), column,
+                                            ath_hlo_fill(h, column, INT32_MAX));
+  ath_hlo_value picked = ath_hlo_select(h, at_label(h, logits, labels), logits,
+                                        ath_hlo_fill(h, logits, -INFINITY));
+  return (row_values){.lse = ath_hlo_add(h, highest, ath_hlo_unary(h, "log", total)),
+                      .label = ath_hlo_reduce_columns(h, "maximum", picked),
+                      .best = ath_hlo_reduce_columns(h, "minimum", candidates)};
+}
+
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value labels = call->inputs[1], weights = call->inputs[2];
+  row_values row = rows_of(h, ath_hlo_in(call, 0), labels);
+  ath_hlo_value counts = weighted(h, weights), zeros = ath_hlo_fill(h, weights, 0);
+  ath_hlo_value loss = ath_hlo_multiply(h, weights, ath_hlo_subtract(h, row.lse, row.label));
+  ath_hlo_value correct = ath_hlo_compare(h, "EQ", row.best, labels);
+  ath_hlo_out(call, 0, ath_hlo_sum_all(h, ath_hlo_select(h, counts, loss, zeros)));
+  ath_hlo_out(call, 1, ath_hlo_sum_all(h, weights));
+  ath_hlo_out(call, 2, ath_hlo_sum_all(h, ath_hlo_select(h, correct, weights, zeros)));
+  ath_hlo_out(call, 3, ath_hlo_select(h, counts, row.lse, zeros));
+  return ath_hlo_status(h);
+}
+
+static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input) {
+  (void)node;
+  return input == 1 ? inputs[0].dims[1] : 0;
+}
+
 static const ath_op cross_entropy = {
-  .name = "cross_entropy", .infer = infer, .grad = grad, .cpu = cpu};
+  .name = "cross_entropy", .infer = infer, .grad = grad, .cpu = cpu, .id_limit = id_limit,
+  .stablehlo = stablehlo};
 
 ath_cross_entropy_result ath_cross_entropy(ath_graph *g, ath_value logits, ath_value labels,
                                            ath_value weights) {

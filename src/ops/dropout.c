@@ -3,7 +3,7 @@
  * dx is the same operation on dy: the mask is computed again rather than kept. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -38,8 +38,16 @@ static ath_status describe(const void *attributes, ath_buffer *out) {
   return ath_dropout_describe(attributes, out);
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value x = ath_hlo_in(call, 0);
+  ath_hlo_out(call, 0, ath_hlo_dropout(h, call->node->attributes, call->inputs[1], x));
+  return ath_hlo_status(h);
+}
+
 const ath_op ath_op_dropout = {.name = "dropout", .infer = infer, .grad = grad, .cpu = cpu,
-                               .in_place = in_place, .describe = describe};
+                               .in_place = in_place, .describe = describe,
+  .stablehlo = stablehlo};
 
 /* Rate 0 adds no node, so that evaluation graphs need no step; a NaN goes on to be refused. */
 ath_value ath_dropout(ath_graph *g, ath_value x, ath_dropout_place place) {

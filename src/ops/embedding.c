@@ -4,8 +4,9 @@
  * it meets the gradient of the tied output projection and AdamW's moments, which are dense too. */
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   int64_t rows, width; /* of the table, which the backward operation does not read */
@@ -46,8 +47,49 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* dtable as a product, onehot(ids)ᵀ dy: for a table of few rows cheaper than a scatter, which
+ * accelerators do row after row. */
+static ath_hlo_value one_hot_product(ath_hlo *h, ath_hlo_value ids, ath_hlo_value dy,
+                                     int64_t rows) {
+  int64_t count = 1;
+  for (int i = 0; i < ids.rank; i++) count *= ids.dims[i];
+  int64_t dims[2] = {count, rows};
+  ath_hlo_value row = ath_hlo_iota(h, ATH_HLO_I32, 2, dims, 1);
+  ath_hlo_value id = ath_hlo_broadcast_columns(h, ath_hlo_reshape(h, ids, 1, dims), row);
+  ath_hlo_value one_hot = ath_hlo_convert(h, ath_hlo_compare(h, "EQ", id, row), dy.dtype);
+  return ath_hlo_dot(h, one_hot, ath_hlo_matrix(h, dy), 0, 0, 0, ATH_HLO_F32);
+}
+
+/* Rows up to which the product is taken. */
+enum { ONE_HOT_ROWS = 1024 };
+
+/* The padding row's ids are moved outside of the table, where they add nothing. Sums in f32. */
+static ath_status backward_stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value ids = call->inputs[0];
+  if (its->padding_index >= 0) {
+    ath_hlo_value padding = ath_hlo_constant(h, ATH_HLO_I32, its->padding_index);
+    ids = ath_hlo_select(h, ath_hlo_compare(h, "EQ", ids, padding), ath_hlo_fill(h, ids, -1), ids);
+  }
+  if (its->rows <= ONE_HOT_ROWS) {
+    ath_hlo_out(call, 0, one_hot_product(h, ids, call->inputs[1], its->rows));
+  } else {
+    int64_t dims[2] = {its->rows, its->width};
+    ath_hlo_value zeros = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 2, dims, NULL);
+    ath_hlo_out(call, 0, ath_hlo_scatter_add_rows(h, zeros, ids, ath_hlo_in(call, 1)));
+  }
+  return ath_hlo_status(h);
+}
+
+static int64_t backward_id_limit(const ath_node *node, const ath_type *inputs, int input) {
+  (void)inputs;
+  return input == 0 ? ((const attributes *)node->attributes)->rows : 0;
+}
+
 static const ath_op backward = {
-  .name = "embedding_backward", .infer = backward_infer, .cpu = backward_cpu};
+  .name = "embedding_backward", .infer = backward_infer, .cpu = backward_cpu,
+  .id_limit = backward_id_limit, .stablehlo = backward_stablehlo};
 
 /* --- forward: table, ids → rows ----------------------------------------------------- */
 
@@ -96,8 +138,30 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_buffer_format(out, "padding_index=%d", its->padding_index);
 }
 
+/* A compiled program cannot stop at a bad id, and XLA would take the nearest row: the row is NaN
+ * instead, and with it the loss. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value ids = call->inputs[1];
+  ath_hlo_value rows = ath_hlo_gather_rows(h, call->inputs[0], ids);
+  ath_hlo_value low = ath_hlo_constant(h, ATH_HLO_I32, 0);
+  ath_hlo_value high = ath_hlo_constant(h, ATH_HLO_I32, (double)its->rows);
+  ath_hlo_value good = ath_hlo_binary(h, "and", ath_hlo_compare(h, "GE", ids, low),
+                                      ath_hlo_compare(h, "LT", ids, high));
+  ath_hlo_out(call, 0, ath_hlo_select(h, ath_hlo_broadcast_columns(h, good, rows), rows,
+                                      ath_hlo_fill(h, rows, NAN)));
+  return ath_hlo_status(h);
+}
+
+static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input) {
+  (void)node;
+  return input == 1 ? inputs[0].dims[0] : 0;
+}
+
 static const ath_op embedding = {
-  .name = "embedding", .infer = infer, .grad = grad, .cpu = cpu, .describe = describe};
+  .name = "embedding", .infer = infer, .grad = grad, .cpu = cpu, .describe = describe,
+  .id_limit = id_limit, .stablehlo = stablehlo};
 
 ath_value ath_embedding(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index) {
   ath_type type = ath_graph_type(g, table);

@@ -1,11 +1,11 @@
-/* linear.c: y = x wᵀ + bias, the weight as checkpoints store it: [out, in]. In bf16 the bias is f32,
- * added before the product is rounded.
+/* linear.c: y = x wᵀ + bias, the weight as checkpoints store it: [out, in]. In bf16 the bias is
+ * f32, added before the product is rounded.
  *
  * dx = dy w; dw = dyᵀ x; dbias = dy summed over rows. Where a fused operation follows, the bias is
  * added there (see bias_activation.c, residual_norm.c) and its gradient comes from there. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -65,9 +65,19 @@ static double flops(const ath_node *node, const ath_type *inputs, const ath_type
   return 2.0 * (double)shape.m * (double)shape.n * (double)shape.k;
 }
 
+/* The operands as they are, the sum and the bias in f32. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value x = call->inputs[0], w = call->inputs[1];
+  ath_hlo_value y = ath_hlo_dot(h, x, w, 0, x.rank - 1, 1, ATH_HLO_F32);
+  ath_hlo_out(call, 0, ath_hlo_add_bias(h, y, ath_hlo_in(call, 2)));
+  return ath_hlo_status(h);
+}
+
 const ath_op ath_op_linear = {
   .name = "linear", .infer = infer, .grad = grad, .cpu = cpu, .cpu_scratch = cpu_scratch,
-  .cpu_prepare = cpu_prepare, .cpu_release = cpu_release, .flops = flops};
+  .cpu_prepare = cpu_prepare, .cpu_release = cpu_release, .flops = flops,
+  .stablehlo = stablehlo};
 
 ath_value ath_linear(ath_graph *g, ath_value x, ath_value w, ath_value bias) {
   ath_value inputs[3] = {x, w, bias}, y;

@@ -4,7 +4,7 @@
  * its gradient is that product transposed, which is again one product of the four forms. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   bool transpose_a, transpose_b;
@@ -87,9 +87,22 @@ static ath_status describe(const void *given, ath_buffer *out) {
                            its->transpose_b ? "ᵀ" : "");
 }
 
+/* a keeps its leading dimensions unless they are summed over; no operand is transposed in memory:
+ * the product is told which dimension to sum over. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value a = call->inputs[0], b = ath_hlo_matrix(h, call->inputs[1]);
+  if (its->transpose_a) a = ath_hlo_matrix(h, a);
+  ath_hlo_out(call, 0, ath_hlo_dot(h, a, b, 0, its->transpose_a ? 0 : a.rank - 1,
+                                   its->transpose_b ? 1 : 0, ATH_HLO_F32));
+  return ath_hlo_status(h);
+}
+
 static const ath_op matmul = {
   .name = "matmul", .infer = infer, .grad = grad, .cpu = cpu, .cpu_scratch = cpu_scratch,
-  .cpu_prepare = cpu_prepare, .cpu_release = cpu_release, .flops = flops, .describe = describe};
+  .cpu_prepare = cpu_prepare, .cpu_release = cpu_release, .flops = flops, .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_value ath_matmul(ath_graph *g, ath_value a, ath_value b, bool transpose_a, bool transpose_b) {
   attributes its = {.transpose_a = transpose_a, .transpose_b = transpose_b};

@@ -1,7 +1,7 @@
 /* multiply.c: a * b, b repeated over a's leading dimensions.
  *
  * da = dy b; db = dy a, summed over the dimensions that b was repeated over. */
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
@@ -21,8 +21,16 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value a = ath_hlo_in(call, 0), b = ath_hlo_in(call, 1);
+  ath_hlo_out(call, 0, ath_hlo_multiply(h, a, ath_hlo_broadcast_rows(h, b, a)));
+  return ath_hlo_status(h);
+}
+
 static const ath_op multiply = {.name = "multiply", .infer = ath_infer_repeated, .grad = grad,
-                                .cpu = cpu, .in_place = ath_any_in_place};
+                                .cpu = cpu, .in_place = ath_any_in_place,
+  .stablehlo = stablehlo};
 
 ath_value ath_multiply(ath_graph *g, ath_value a, ath_value b) {
   ath_value inputs[2] = {a, b}, y;

@@ -3,7 +3,7 @@
  * dx = dy repeated over the rows. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -34,8 +34,15 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_out(call, 0, ath_hlo_sum_rows(h, ath_hlo_in(call, 0)));
+  return ath_hlo_status(h);
+}
+
 static const ath_op reduce_rows = {.name = "reduce_rows", .infer = infer, .grad = grad,
-                                   .cpu = cpu, .cpu_scratch = cpu_scratch};
+                                   .cpu = cpu, .cpu_scratch = cpu_scratch,
+  .stablehlo = stablehlo};
 
 ath_value ath_reduce_rows(ath_graph *g, ath_value x) {
   ath_value y;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -34,8 +34,19 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  const ath_type *type = call->node->attributes;
+  ath_hlo_value x = call->inputs[0];
+  int map[ATH_MAX_RANK];
+  for (int i = 0; i < x.rank; i++) map[i] = type->rank - x.rank + i;
+  ath_hlo_out(call, 0, ath_hlo_broadcast(h, x, type->rank, type->dims, map));
+  return ath_hlo_status(h);
+}
+
 static const ath_op repeat = {
-  .name = "repeat", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true};
+  .name = "repeat", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true,
+  .stablehlo = stablehlo};
 
 ath_value ath_repeat(ath_graph *g, ath_value x, ath_type type) {
   ath_type from = ath_graph_type(g, x);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -34,9 +34,15 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo_out(call, 0, call->inputs[0]); /* into the shape expected */
+  return ath_hlo_status(call->hlo);
+}
+
 static const ath_op reshape = {
   .name = "reshape", .infer = infer, .grad = grad, .cpu = cpu, .cpu_bf16 = true,
-  .is_view = true};
+  .is_view = true,
+  .stablehlo = stablehlo};
 
 ath_value ath_reshape(ath_graph *g, ath_value x, ath_type type) {
   ath_type from = ath_graph_type(g, x);

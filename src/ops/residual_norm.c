@@ -4,7 +4,7 @@
  * dz as in layer_norm.c; dresidual = dz; dx = dz through the mask; dbias = Σ_rows dx. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   float epsilon;
@@ -52,8 +52,24 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+static ath_status backward_stablehlo(const ath_hlo_call *call) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_norm_gradients norm =
+      ath_hlo_layer_norm_backward(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1), call->inputs[2],
+                                  call->inputs[3], ath_hlo_in(call, 4));
+  ath_hlo_value dx = ath_hlo_dropout(h, &its->dropout, call->inputs[5], norm.dx);
+  ath_hlo_out(call, 0, norm.dx);
+  ath_hlo_out(call, 1, norm.dgamma);
+  ath_hlo_out(call, 2, norm.dbeta);
+  if (its->dropout.rate > 0) ath_hlo_out(call, dx_output(its), dx);
+  if (its->has_bias) ath_hlo_out(call, dbias_output(its), ath_hlo_sum_rows(h, dx));
+  return ath_hlo_status(h);
+}
+
 static const ath_op backward = {.name = "residual_norm_backward", .infer = backward_infer,
-                                .cpu = backward_cpu, .cpu_scratch = backward_scratch};
+                                .cpu = backward_cpu, .cpu_scratch = backward_scratch,
+  .stablehlo = backward_stablehlo};
 
 /* --- forward: x, bias, residual, gamma, beta, step → y, z, mean, rstd --------------- */
 
@@ -113,8 +129,24 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_dropout_describe(&its->dropout, out);
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  const attributes *its = call->node->attributes;
+  ath_hlo_value x = ath_hlo_add_bias(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1));
+  ath_hlo_value branch = ath_hlo_dropout(h, &its->dropout, call->inputs[5], x);
+  ath_hlo_value z = ath_hlo_add(h, ath_hlo_in(call, 2), branch);
+  ath_hlo_norm norm = ath_hlo_layer_norm(h, z, ath_hlo_in(call, 3), ath_hlo_in(call, 4),
+                                         (double)its->epsilon);
+  ath_hlo_out(call, 0, norm.y);
+  ath_hlo_out(call, 1, z);
+  ath_hlo_out(call, 2, norm.mean);
+  ath_hlo_out(call, 3, norm.rstd);
+  return ath_hlo_status(h);
+}
+
 static const ath_op residual_norm = {.name = "residual_norm", .infer = infer, .grad = grad,
-                                     .cpu = cpu, .in_place = in_place, .describe = describe};
+                                     .cpu = cpu, .in_place = in_place, .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_value ath_residual_norm(ath_graph *g, ath_value x, ath_value bias, ath_value residual,
                             ath_value gamma, ath_value beta, float epsilon,

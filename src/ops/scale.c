@@ -3,7 +3,7 @@
  * dx = dy * factor. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 typedef struct attributes {
   float factor;
@@ -38,8 +38,16 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_buffer_format(out, "factor=%g", (double)its->factor);
 }
 
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  const attributes *its = call->node->attributes;
+  ath_hlo_out(call, 0, ath_hlo_times(h, ath_hlo_in(call, 0), (double)its->factor));
+  return ath_hlo_status(h);
+}
+
 static const ath_op scale = {.name = "scale", .infer = infer, .grad = grad, .cpu = cpu,
-                             .in_place = ath_any_in_place, .describe = describe};
+                             .in_place = ath_any_in_place, .describe = describe,
+  .stablehlo = stablehlo};
 
 ath_value ath_scale(ath_graph *g, ath_value x, float factor) {
   attributes its = {.factor = factor};

@@ -3,7 +3,7 @@
  * dx = 2 dy x. */
 #include <assert.h>
 
-#include "ops/common.h"
+#include "ops/common_stablehlo.h"
 
 static ath_status infer(const void *attributes, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
@@ -35,8 +35,21 @@ static ath_status cpu(const ath_cpu_call *call) {
   return ATH_OK;
 }
 
+/* In f32, and XLA sums in the order it likes: a tree, on every device known. */
+static ath_status stablehlo(const ath_hlo_call *call) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value sum = ath_hlo_constant(h, ATH_HLO_F32, 0);
+  for (int i = 0; i < call->node->input_count; i++) {
+    ath_hlo_value x = ath_hlo_in(call, i);
+    sum = ath_hlo_add(h, sum, ath_hlo_sum_all(h, ath_hlo_multiply(h, x, x)));
+  }
+  ath_hlo_out(call, 0, sum);
+  return ath_hlo_status(h);
+}
+
 static const ath_op sum_of_squares = {
-  .name = "sum_of_squares", .infer = infer, .grad = grad, .cpu = cpu};
+  .name = "sum_of_squares", .infer = infer, .grad = grad, .cpu = cpu,
+  .stablehlo = stablehlo};
 
 ath_value ath_sum_of_squares(ath_graph *g, const ath_value *values, size_t count) {
   ath_value y;
