@@ -49,6 +49,11 @@ typedef struct ath_option {
   const char *group;       /* heading in the help, where it differs from the option's before */
 } ath_option;
 
+/* The row of the commands that use a tokenizer. */
+#define ATH_TOKENIZER_OPTION(folder)                                                             \
+  {"tokenizer", ATH_OPTION_STRING, &(folder), "DIR", "The tokenizer's folder or tokenizer.json", \
+   .required = true}
+
 typedef struct ath_operands {
   char **items; /* points into argv */
   int count;
@@ -71,11 +76,15 @@ void ath_cli_catch_signals(void);
 void ath_cli_show_progress(void);
 
 /* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The
- * line may hold NULs and is followed by one. It stays valid until the next call. Lines over 64 MB are ATH_INVALID. */
+ * line may hold NULs and is followed by one. It stays valid until the next call. Lines over 64 MB
+ * are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
 
-/* Appends text for a person: control characters as \xNN or \u00NN, since raw ones would break the line
- * or steer the terminal. JSON has escapes of its own. */
+/* Writes the buffer to standard output and empties it. */
+ath_status ath_cli_flush(ath_buffer *out) ATH_MUST_CHECK;
+
+/* Appends text for a person: control characters as \xNN or \u00NN, since raw ones would break the
+ * line or steer the terminal. JSON has escapes of its own. */
 ath_status ath_cli_put_visible(ath_buffer *out, const char *bytes, size_t length) ATH_MUST_CHECK;
 
 /* The file of each command defines these. */

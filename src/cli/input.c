@@ -1,5 +1,5 @@
-/* input.c: the lines of standard input, read in blocks. Only LF and CRLF end a line here: a text may
- * hold any other character.
+/* input.c: the lines of standard input, read in blocks. Only LF and CRLF end a line here: a text
+ * may hold any other character.
  *
  *     bytes: | given out | the line being looked for … | free |
  *            0          start                  searched = length

@@ -49,8 +49,8 @@ static const char *clock_text(double seconds, char out[24]) {
   return out;
 }
 
-/* Numbers from `exact` on are given in thousands, millions and so on, so that they keep their width:
- * 345678 is "346 k", 12345678 "12.3 M". */
+/* Numbers from `exact` on are given in thousands, millions and so on, so that they keep their
+ * width: 345678 is "346 k", 12345678 "12.3 M". */
 static int unit_of(double value, double exact) {
   int unit = 0;
   if (value < exact) return 0;

@@ -1,4 +1,4 @@
-/* tokenizer.c: athanor tokenizer train, encode, decode, info. */
+/* tokenizer.c: athanor tokenizer train, decode, info. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +10,6 @@
 #include "storage/file.h"
 
 #define OUTPUT_LIMIT ((size_t)1 << 32)
-/* The row that all commands but train have. */
-#define TOKENIZER_OPTION(folder)                                                             \
-  {"tokenizer", ATH_OPTION_STRING, &(folder), "DIR", "The tokenizer's folder or tokenizer.json", \
-   .required = true}
-
-/* Writes the buffer to standard output and empties it. */
-static ath_status flush(ath_buffer *out) {
-  if (out->length > 0 && fwrite(out->bytes, 1, out->length, stdout) != out->length)
-    return ath_fail_errno(errno, "cannot write to standard output");
-  ath_buffer_clear(out);
-  return ATH_OK;
-}
 
 /* --- train --------------------------------------------------------------------------------- */
 
@@ -97,115 +85,6 @@ const ath_command ath_command_tokenizer_train = {
   .run = run_train,
 };
 
-/* --- encode -------------------------------------------------------------------------------- */
-
-typedef struct encoder {
-  const ath_tokenizer *tokenizer;
-  bool json;
-  unsigned flags;
-  ath_encoding encoding;
-  ath_buffer line;
-} encoder;
-
-static ath_status put_json(encoder *self) {
-  const ath_encoding *e = &self->encoding;
-  ath_buffer *out = &self->line;
-  ATH_TRY(ath_buffer_string(out, "{\"ids\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_integer(out, e->ids[i]));
-  }
-  ATH_TRY(ath_buffer_string(out, "],\"tokens\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    size_t length;
-    const char *token = ath_encoding_token(e, self->tokenizer, i, &length);
-    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_json(out, token, length));
-  }
-  ATH_TRY(ath_buffer_string(out, "],\"offsets\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    ATH_TRY(ath_buffer_string(out, i > 0 ? ",[" : "["));
-    ATH_TRY(ath_buffer_integer(out, e->starts[i]));
-    ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_integer(out, e->ends[i]));
-    ATH_TRY(ath_buffer_byte(out, ']'));
-  }
-  return ath_buffer_string(out, "]}\n");
-}
-
-static ath_status put_plain(encoder *self) {
-  const ath_encoding *e = &self->encoding;
-  for (size_t i = 0; i < e->length; i++) {
-    size_t length;
-    const char *token = ath_encoding_token(e, self->tokenizer, i, &length);
-    if (i > 0) ATH_TRY(ath_buffer_byte(&self->line, ' '));
-    ATH_TRY(ath_cli_put_visible(&self->line, token, length));
-  }
-  for (size_t i = 0; i < e->length; i++) {
-    ATH_TRY(ath_buffer_byte(&self->line, i > 0 ? ' ' : '\t'));
-    ATH_TRY(ath_buffer_integer(&self->line, e->ids[i]));
-  }
-  return ath_buffer_byte(&self->line, '\n');
-}
-
-static ath_status encode_text(encoder *self, const char *text, size_t length) {
-  ATH_TRY(ath_tokenizer_encode(self->tokenizer, text, length, self->flags, &self->encoding));
-  ATH_TRY(self->json ? put_json(self) : put_plain(self));
-  return flush(&self->line);
-}
-
-static ath_status encode_all(encoder *self, const ath_operands *operands) {
-  for (int i = 0; i < operands->count; i++)
-    ATH_TRY_CONTEXT(encode_text(self, operands->items[i], strlen(operands->items[i])),
-                    "text %d", i + 1);
-  if (operands->count > 0) return ATH_OK;
-  for (unsigned long long number = 1;; number++) {
-    const char *line;
-    size_t length;
-    ATH_TRY(ath_cli_read_line(&line, &length));
-    if (line == NULL) return ATH_OK;
-    ATH_TRY_CONTEXT(encode_text(self, line, length), "standard input: line %llu", number);
-  }
-}
-
-static ath_status run_encode(const ath_command *self, int argc, char **argv) {
-  const char *folder = NULL;
-  bool json = false, special = true;
-  const ath_option options[] = {
-    TOKENIZER_OPTION(folder),
-    {"json", ATH_OPTION_FLAG, &json, NULL,
-     .help = "Print one object a text: ids, tokens, offsets in code points"},
-    {"special-tokens", ATH_OPTION_FLAG, &special, NULL, .help = "Add [CLS] and [SEP]"},
-    {0},
-  };
-  ath_operands operands;
-  ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
-  if (operands.done) return ATH_OK;
-  ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
-  encoder e = {.tokenizer = tokenizer, .json = json, .line = ath_buffer_make(OUTPUT_LIMIT)};
-  e.flags = ATH_ENCODE_TOKENS | (json ? ATH_ENCODE_OFFSETS : 0u) |
-            (special ? ATH_ENCODE_SPECIAL : 0u);
-  ath_status status = encode_all(&e, &operands);
-  ath_encoding_free(&e.encoding);
-  ath_buffer_free(&e.line);
-  ath_tokenizer_destroy(tokenizer);
-  return status;
-}
-
-const ath_command ath_command_tokenizer_encode = {
-  .name = "tokenizer encode",
-  .summary = "turn text into tokens and ids",
-  .operands = "[TEXT…]",
-  .details =
-      "Without TEXT, each line of standard input is a text. A text gives one line: its tokens,\n"
-      "a tab, their ids.\n\n"
-      "Examples:\n"
-      "  athanor tokenizer encode --tokenizer run/tokenizer \"some text\"\n"
-      "  athanor tokenizer encode --tokenizer run/tokenizer --json < text.txt",
-  .run = run_encode,
-};
-
 /* --- decode -------------------------------------------------------------------------------- */
 
 typedef struct decoder {
@@ -244,7 +123,7 @@ static ath_status decode_ids(decoder *self) {
                                &self->line));
   self->count = 0;
   ATH_TRY(ath_buffer_byte(&self->line, '\n'));
-  return flush(&self->line);
+  return ath_cli_flush(&self->line);
 }
 
 static ath_status decode_all(decoder *self, const ath_operands *operands) {
@@ -266,7 +145,7 @@ static ath_status run_decode(const ath_command *self, int argc, char **argv) {
   const char *folder = NULL;
   bool skip = false;
   const ath_option options[] = {
-    TOKENIZER_OPTION(folder),
+    ATH_TOKENIZER_OPTION(folder),
     {"skip-special-tokens", ATH_OPTION_FLAG, &skip, NULL,
      .help = "Leave out [CLS], [SEP] and their like"},
     {0},
@@ -359,7 +238,7 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   const char *folder = NULL;
   bool json = false;
   const ath_option options[] = {
-    TOKENIZER_OPTION(folder),
+    ATH_TOKENIZER_OPTION(folder),
     {"json", ATH_OPTION_FLAG, &json, NULL,
      .help = "Print one object; an id of -1 means there is none"},
     {0},
@@ -374,7 +253,7 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);
   if (hash == NULL) status = ATH_NO_MEMORY;
   else status = json ? put_info_json(tokenizer, hash, &out) : put_info(tokenizer, hash, &out);
-  if (status == ATH_OK) status = flush(&out);
+  if (status == ATH_OK) status = ath_cli_flush(&out);
   ath_buffer_free(&out);
   ath_tokenizer_destroy(tokenizer);
   return status;

@@ -28,7 +28,7 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     max-eval-samples resume-from-checkpoint overwrite-output-dir device threads"""
 OPTIONS = {
     "tokenizer train": "input output model vocab-size seed-size threads",
-    "tokenizer encode": "tokenizer json special-tokens",
+    "tokenizer encode": "tokenizer json special-tokens threads",
     "tokenizer decode": "tokenizer skip-special-tokens",
     "tokenizer info": "tokenizer json",
     "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
@@ -310,6 +310,22 @@ def test_lines_of_standard_input_end_at_lf_and_crlf_only(made, tmp_path):
         got = objects((tmp_path / "out").read_text())
         assert len(got) == len(lines)
         assert all(g == e for g, e in zip(got, expected) if e is not None)
+
+
+def test_encoding_on_several_threads_keeps_the_order_of_the_lines(made):
+    draw = random.Random(7)
+    words = made.text.read_text().split()
+    lines = [" ".join(draw.choices(words, k=draw.randrange(30))) for _ in range(9000)]
+    encode = ("tokenizer", "encode", "--tokenizer", made.tokenizer)
+    data = "\n".join(lines).encode()
+    one = succeed(*encode, "--threads", 1, data=data)
+    assert succeed(*encode, "--threads", 4, data=data) == one
+    for number in range(0, len(lines), 1500):
+        assert succeed(*encode, "--", lines[number]) == one.splitlines(True)[number]
+    bad = data.replace(lines[5000].encode(), b"\xff", 1)  # the lines before it are still printed
+    at = bad[:bad.index(b"\xff")].count(b"\n")
+    shown = fail(3, f"standard input: line {at + 1}:", *encode, "--threads", 4, data=bad)
+    assert shown == "".join(one.splitlines(True)[:at])
 
 
 def test_json_of_the_other_commands(made):

@@ -1,5 +1,15 @@
-/* visible.c: text as a person may see it: without characters that steer a terminal. */
+/* output.c: what goes to standard output; text for a person without characters that steer a
+ * terminal. */
+#include <stdio.h>
+
 #include "cli/cli.h"
+
+ath_status ath_cli_flush(ath_buffer *out) {
+  if (out->length > 0 && fwrite(out->bytes, 1, out->length, stdout) != out->length)
+    return ath_fail_errno(errno, "cannot write to standard output");
+  ath_buffer_clear(out);
+  return ATH_OK;
+}
 
 static bool is_control(unsigned char c) { return c < 0x20 || c == 0x7F; }
 
