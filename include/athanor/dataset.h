@@ -77,9 +77,9 @@ ath_status ath_prepare(const ath_tokenizer *tokenizer, const ath_prepare_options
 typedef struct ath_dataset ath_dataset;
 
 /* Opens a folder of shards: checks the manifest's list and totals against the files' names and
- * sizes, and builds the index of records (kept beside the shards as `index.bin`). Without a manifest (shards
- * written by other tools) the record length is taken from the first record. Errors name file,
- * record and byte. */
+ * sizes, and builds the index of records (kept beside the shards as `index.bin`). Without a
+ * manifest (shards written by other tools) the record length is taken from the first record.
+ * Errors name file, record and byte. */
 ath_status ath_dataset_open(const char *folder, ath_dataset **out) ATH_MUST_CHECK;
 void ath_dataset_close(ath_dataset *self); /* NULL is allowed */
 

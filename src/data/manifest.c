@@ -176,7 +176,7 @@ static ath_status read_recipe(ath_manifest *self) {
 }
 
 /* The totals follow from the list of shards, which opening the dataset holds against the files.
- * `lines` cannot be checked: blank ones and those of other splits leave no trace in these shards. */
+ * `lines` cannot be checked: blank ones and those of other splits leave no trace in the shards. */
 static ath_status check_totals(const ath_manifest *self, json_int_t tokens) {
   uint64_t records = sum_records(&self->shards);
   unsigned long long wanted = records * (uint64_t)self->max_length;

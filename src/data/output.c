@@ -91,8 +91,8 @@ ath_status ath_output_begin(const char *folder, const json_t *recipe, const json
   return status;
 }
 
-/* After the shards are on disk: whatever the journal says is there. One entry for all of them, since
- * there is one place that goes with them. */
+/* After the shards are on disk: whatever the journal says is there. One entry for all of them,
+ * since there is one place that goes with them. */
 ath_status ath_output_note(const char *folder, ath_split *split) {
   char path[ATH_PATH_MAX];
   const ath_place *p = &split->place;

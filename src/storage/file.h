@@ -40,8 +40,8 @@ ath_status ath_folder_lock(const char *path, const char *busy, int *handle) ATH_
 ath_status ath_file_size(const char *path, uint64_t *size) ATH_MUST_CHECK;
 
 /* Appends the whole file to `out`, whose maximum bounds the file's size (ATH_NO_MEMORY). After a
- * failure `out` may hold a part of it. A pipe, as a shell's <(command), is read to its end; one that
- * nobody writes to is ATH_INVALID at once. */
+ * failure `out` may hold a part of it. A pipe, as a shell's <(command), is read to its end; one
+ * that nobody writes to is ATH_INVALID at once. */
 ath_status ath_file_read(const char *path, ath_buffer *out) ATH_MUST_CHECK;
 
 /* A file being written under a temporary name beside its final one, "<path>.tmp-<pid>". Nobody

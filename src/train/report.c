@@ -132,7 +132,7 @@ void ath_run_show_progress(const ath_run *self, double learning_rate, bool finis
   ath_log_progress(&progress);
 }
 
-/* --- what it came to --------------------------------------------------------------------------- */
+/* --- what it came to ----------------------------------------------------------------------- */
 
 void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
   const ath_run_position *p = &self->position;
