@@ -34,8 +34,9 @@ void ath_hlo_put_literal(ath_hlo *self, ath_hlo_dtype dtype, double value) {
 }
 
 static bool fits(ath_hlo_dtype dtype, double value) {
-  if (dtype == ATH_HLO_I32) return value == (double)(int64_t)value && fabs(value) < 0x1p31;
-  if (dtype == ATH_HLO_U32) return value >= 0 && value < 0x1p32 && value == floor(value);
+  bool whole = value == floor(value);
+  if (dtype == ATH_HLO_I32) return whole && value >= -0x1p31 && value < 0x1p31;
+  if (dtype == ATH_HLO_U32) return whole && value >= 0 && value < 0x1p32;
   return true;
 }
 
