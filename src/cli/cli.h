@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "athanor/status.h"
+#include "athanor/train.h"
 #include "base/buffer.h"
 
 typedef struct ath_command ath_command;
@@ -66,6 +67,13 @@ typedef struct ath_operands {
 ath_status ath_cli_parse(const ath_command *command, const ath_option *options, int argc,
                          char **argv, ath_operands *operands) ATH_MUST_CHECK;
 
+/* The same for a command that takes a run's settings: options of its own (ended by one without a
+ * name; no lists), --config FILE, and one for each setting. `values` must be initialised, and is
+ * the caller's to free also after a failure. */
+ath_status ath_cli_parse_settings(const ath_command *command, const ath_option *own, int argc,
+                                  char **argv, ath_train_options *values,
+                                  ath_operands *operands) ATH_MUST_CHECK;
+
 /* Set by the first SIGINT or SIGTERM once ath_cli_catch_signals was called; a second one ends
  * the process as usual. Long tasks look at it. */
 extern volatile sig_atomic_t ath_cli_stop;
@@ -92,6 +100,7 @@ extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_enco
     ath_command_tokenizer_decode, ath_command_tokenizer_info;
 extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
     ath_command_data_verify;
-extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask;
+extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
+    ath_command_export;
 
 #endif
