@@ -1,0 +1,107 @@
+/* client.c: a plugin's client and its devices. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/pjrt/api.h"
+
+enum { DEVICES_MAX = 1 << 16 };
+
+/* --- devices ----------------------------------------------------------------------------- */
+
+static ath_status describe_device(ath_pjrt_client *self, int i) {
+  ATH_PJRT_ARGS(get, Device_GetDescription, .device = self->devices[i]);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Device_GetDescription, &get));
+  ATH_PJRT_ARGS(kind, DeviceDescription_Kind, .device_description = get.device_description);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Kind, &kind));
+  ATH_PJRT_ARGS(id, DeviceDescription_Id, .device_description = get.device_description);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Id, &id));
+  self->ids[i] = id.id;
+  self->kinds[i] = ath_pjrt_string(kind.device_kind, kind.device_kind_size);
+  return self->kinds[i] != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a device");
+}
+
+static ath_status list_devices(ath_pjrt_client *self) {
+  ATH_PJRT_ARGS(args, Client_AddressableDevices, .client = self->client);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Client_AddressableDevices, &args));
+  size_t count = args.num_addressable_devices;
+  if (count == 0 || count > DEVICES_MAX)
+    return ath_fail(ATH_UNSUPPORTED, "%s: the plugin finds %zu devices", self->plugin->path, count);
+  self->devices = args.addressable_devices;
+  self->kinds = calloc(count, sizeof *self->kinds);
+  self->ids = calloc(count, sizeof *self->ids);
+  if (self->kinds == NULL || self->ids == NULL)
+    return ath_fail(ATH_NO_MEMORY, "no memory for %zu devices", count);
+  self->device_count = (int)count;
+  for (int i = 0; i < self->device_count; i++) ATH_TRY(describe_device(self, i));
+  return ATH_OK;
+}
+
+/* --- the client -------------------------------------------------------------------------- */
+
+static ath_status read_platform(ath_pjrt_client *self) {
+  ATH_PJRT_ARGS(args, Client_PlatformName, .client = self->client);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Client_PlatformName, &args));
+  self->platform = ath_pjrt_string(args.platform_name, args.platform_name_size);
+  return self->platform != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a name");
+}
+
+static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *options,
+                              size_t count) {
+  PJRT_NamedValue *values;
+  ATH_TRY(ath_pjrt_options_make(options, count, &values));
+  ATH_PJRT_ARGS(args, Client_Create, .create_options = values, .num_options = count);
+  ath_status status = ATH_PJRT_CALL(self->plugin, Client_Create, &args);
+  free(values);
+  if (status != ATH_OK) return status;
+  self->client = args.client;
+  ATH_TRY(read_platform(self));
+  return list_devices(self);
+}
+
+ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
+                                  size_t count, ath_pjrt_client **out) {
+  *out = NULL;
+  ath_pjrt_client *self = calloc(1, sizeof *self);
+  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a client");
+  self->plugin = plugin;
+  ath_status status = open_client(self, options, count);
+  if (status != ATH_OK) {
+    ath_pjrt_client_destroy(self);
+    return status;
+  }
+  *out = self;
+  return ATH_OK;
+}
+
+void ath_pjrt_client_destroy(ath_pjrt_client *self) {
+  if (self == NULL) return;
+  if (self->client != NULL) ATH_PJRT_RELEASE(self->plugin, Client_Destroy, .client = self->client);
+  for (int i = 0; i < self->device_count; i++) free(self->kinds[i]);
+  free(self->kinds);
+  free(self->ids);
+  free(self->platform);
+  free(self);
+}
+
+const char *ath_pjrt_client_platform(const ath_pjrt_client *self) { return self->platform; }
+
+int ath_pjrt_client_device_count(const ath_pjrt_client *self) { return self->device_count; }
+
+const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device) {
+  assert(device >= 0 && device < self->device_count);
+  return self->kinds[device];
+}
+
+ath_status ath_pjrt_client_device_memory(const ath_pjrt_client *self, int device, int64_t *limit,
+                                         int64_t *used) {
+  assert(device >= 0 && device < self->device_count);
+  ATH_PJRT_ARGS(args, Device_MemoryStats, .device = self->devices[device]);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Device_MemoryStats, &args));
+  if (!args.bytes_limit_is_set)
+    return ath_fail(ATH_UNSUPPORTED, "%s: the plugin does not tell how much memory a device has",
+                    self->plugin->path);
+  *limit = args.bytes_limit;
+  *used = args.bytes_in_use;
+  return ATH_OK;
+}
