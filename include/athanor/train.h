@@ -69,7 +69,7 @@ typedef struct ath_train_options {
   const char *config_name, *model_name_or_path;
   int64_t hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
   const char *hidden_act;
-  int64_t max_position_embeddings, pad_vocab_to_multiple_of;
+  int64_t max_position_embeddings, vocab_size, pad_vocab_to_multiple_of;
   double hidden_dropout_prob, attention_probs_dropout_prob, initializer_range;
   int64_t per_device_train_batch_size, per_device_eval_batch_size, gradient_accumulation_steps;
   double num_train_epochs;
@@ -81,6 +81,7 @@ typedef struct ath_train_options {
   double warmup_ratio;
   double weight_decay, adam_beta1, adam_beta2, adam_epsilon, max_grad_norm;
   double mlm_probability;
+  int64_t max_seq_length, max_predictions_per_seq;
   int64_t seed;
   int64_t logging_steps, eval_steps, save_steps, save_total_limit, max_eval_samples;
   const char *resume_from_checkpoint;
@@ -160,6 +161,17 @@ typedef struct ath_step_options {
   bool accumulate; /* several micro-batches make one step */
 } ath_step_options;
 
+/* The model that the options describe: of a file, or of the settings. `length` is that of the
+ * longest record. Without a tokenizer (NULL) the vocabulary is as large as vocab_size says, and the
+ * ids are those of roberta-base. */
+ath_status ath_train_architecture(const ath_train_options *options,
+                                  const ath_tokenizer *tokenizer, int length,
+                                  ath_model_config *out) ATH_MUST_CHECK;
+/* Places for masked positions in a batch; and the step for batches of this size. */
+int ath_train_positions(const ath_train_options *options, int batch_size, int length);
+ath_step_options ath_train_step_options(const ath_train_options *options, int batch_size,
+                                        int length);
+
 /* The graph of a step's last micro-batch, `last`, or of one before: for a program, or to be looked
  * at without one. The caller destroys it. */
 ath_status ath_step_graph(const ath_model *model, const ath_step_options *options, bool last,
@@ -199,6 +211,11 @@ typedef struct ath_eval_result {
   uint64_t samples;  /* records, each counted once */
   double seconds, samples_per_second, batches_per_second;
 } ath_eval_result;
+
+/* The graph of an evaluation, with the outputs loss, weight and correct: sums over a batch's scored
+ * positions. The caller destroys it. */
+ath_status ath_evaluation_graph(const ath_model *model, const ath_forward_options *shape,
+                                ath_graph **out) ATH_MUST_CHECK;
 
 /* An evaluation that may be run again and again over a state: the masks depend on the seed and
  * the record alone, so equal weights give equal bits. */

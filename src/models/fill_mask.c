@@ -84,23 +84,36 @@ const char *ath_filler_mask(const ath_filler *self) {
 
 /* --- the program --------------------------------------------------------------------------- */
 
-/* Forward only, without dropout, for one row. */
-static ath_status build_program(ath_filler *self) {
+static ath_status add_logits(const ath_model *model, const ath_forward_options *shape,
+                             ath_graph *graph, ath_value *parameters) {
+  ath_graph_output(graph, "logits", ath_model_logits(model, graph, shape, parameters));
+  ATH_TRY(ath_graph_status(graph));
+  ATH_TRY(ath_graph_fuse(graph));
+  return ath_graph_prune(graph);
+}
+
+ath_status ath_model_graph(const ath_model *self, const ath_forward_options *shape,
+                           ath_graph **out) {
   ath_graph *graph = NULL;
-  ath_value *parameters = calloc(ath_model_parameter_count(self->model), sizeof *parameters);
+  *out = NULL;
+  ath_value *parameters = calloc(ath_model_parameter_count(self), sizeof *parameters);
   ath_status status = parameters != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory");
   if (status == ATH_OK) status = ath_graph_create(&graph);
-  if (status == ATH_OK) {
-    ath_forward_options options = {.batch_size = 1, .length = self->length,
-                                   .positions = self->places};
-    ath_graph_output(graph, "logits", ath_model_logits(self->model, graph, &options, parameters));
-    status = ath_graph_status(graph);
-  }
-  if (status == ATH_OK) status = ath_graph_fuse(graph);
-  if (status == ATH_OK) status = ath_graph_prune(graph);
-  if (status == ATH_OK) status = ath_program_create(graph, self->state, &self->program);
-  ath_graph_destroy(graph);
+  if (status == ATH_OK) status = add_logits(self, shape, graph, parameters);
+  if (status == ATH_OK) *out = graph;
+  else ath_graph_destroy(graph);
   free(parameters);
+  return status;
+}
+
+/* Forward only, without dropout, for one row. */
+static ath_status build_program(ath_filler *self) {
+  ath_forward_options shape = {.batch_size = 1, .length = self->length,
+                               .positions = self->places};
+  ath_graph *graph;
+  ATH_TRY(ath_model_graph(self->model, &shape, &graph));
+  ath_status status = ath_program_create(graph, self->state, &self->program);
+  ath_graph_destroy(graph);
   return status;
 }
 

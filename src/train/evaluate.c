@@ -19,24 +19,37 @@ struct ath_evaluator {
   uint64_t samples;      /* records to score */
 };
 
-static ath_status create_program(ath_evaluator *self, ath_state *state) {
+static ath_status add_sums(const ath_model *model, const ath_forward_options *shape,
+                           ath_graph *graph, ath_value *parameters) {
+  ath_value logits = ath_model_logits(model, graph, shape, parameters);
+  ath_cross_entropy_result sums = ath_masked_lm_loss(graph, logits);
+  ath_graph_output(graph, "loss", sums.loss);
+  ath_graph_output(graph, "weight", sums.weight);
+  ath_graph_output(graph, "correct", sums.correct);
+  ATH_TRY(ath_graph_status(graph));
+  ATH_TRY(ath_graph_fuse(graph));
+  return ath_graph_prune(graph);
+}
+
+ath_status ath_evaluation_graph(const ath_model *model, const ath_forward_options *shape,
+                                ath_graph **out) {
   ath_graph *graph = NULL;
-  ath_value *parameters = calloc(ath_model_parameter_count(self->model), sizeof *parameters);
+  *out = NULL;
+  ath_value *parameters = calloc(ath_model_parameter_count(model), sizeof *parameters);
   ath_status status = parameters != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory");
   if (status == ATH_OK) status = ath_graph_create(&graph);
-  if (status == ATH_OK) {
-    ath_value logits = ath_model_logits(self->model, graph, &self->shape, parameters);
-    ath_cross_entropy_result sums = ath_masked_lm_loss(graph, logits);
-    ath_graph_output(graph, "loss", sums.loss);
-    ath_graph_output(graph, "weight", sums.weight);
-    ath_graph_output(graph, "correct", sums.correct);
-    status = ath_graph_status(graph);
-  }
-  if (status == ATH_OK) status = ath_graph_fuse(graph);
-  if (status == ATH_OK) status = ath_graph_prune(graph);
-  if (status == ATH_OK) status = ath_program_create(graph, state, &self->program);
-  ath_graph_destroy(graph);
+  if (status == ATH_OK) status = add_sums(model, shape, graph, parameters);
+  if (status == ATH_OK) *out = graph;
+  else ath_graph_destroy(graph);
   free(parameters);
+  return status;
+}
+
+static ath_status create_program(ath_evaluator *self, ath_state *state) {
+  ath_graph *graph;
+  ATH_TRY(ath_evaluation_graph(self->model, &self->shape, &graph));
+  ath_status status = ath_program_create(graph, state, &self->program);
+  ath_graph_destroy(graph);
   return status;
 }
 
