@@ -8,6 +8,13 @@
  * at a time. The CPU engine uses OpenMP's threads (OMP_NUM_THREADS) and allocates nothing in a
  * run. Destroy programs before their state, and states before their backend.
  *
+ * The CPU engine's runs are over when they return. An XLA device is given its work and left alone:
+ * a run copies the inputs and returns, at most one run of the program ahead of the device, and
+ * reading an output or a variable waits for what it needs. A failure on the device is told by the
+ * next call that waits. Compiled programs are kept on disk, in $XDG_CACHE_HOME/athanor/executables
+ * or ~/.cache/athanor/executables (ATHANOR_COMPILE_CACHE=DIR: there; off: nowhere), up to 8 GiB, so
+ * that a second start compiles nothing.
+ *
  * Example
  *
  *     ath_status run_once(const ath_graph *graph, const float *x, float *loss) {
@@ -39,12 +46,17 @@ typedef struct ath_backend ath_backend;
 typedef struct ath_state ath_state;
 typedef struct ath_program ath_program;
 
-/* Opens a device by name: "cpu" is the embedded engine. ATH_UNSUPPORTED for an unknown name;
- * there is never a silent fall-back to another device. */
+/* Opens a device by name: "cpu" is the embedded engine; "xla:cpu", "cuda", "tpu" and paths that end
+ * in ".so" are PJRT plugins, of XLA or of who else makes one. ATH_UNSUPPORTED for an unknown name,
+ * ATH_NOT_FOUND where the plugin is not installed or finds no device; there is never a silent
+ * fall-back to another device. */
 ath_status ath_backend_open(const char *device, ath_backend **out) ATH_MUST_CHECK;
 void ath_backend_close(ath_backend *self);
 /* "cpu (AVX2, 2 threads)"; the backend's own, valid until it is closed. */
 const char *ath_backend_name(const ath_backend *self);
+/* Of how many runs, the latest included, a program's outputs can be read: 1 on the CPU engine; more
+ * where the next run may be under way while the host reads the outputs of one before. */
+int ath_backend_history(const ath_backend *self);
 /* Whether operations on values of this type run there: the embedded engine computes in f32 and
  * refuses bf16 (it only moves and converts it). Integers are taken everywhere. */
 bool ath_backend_computes(const ath_backend *self, ath_dtype dtype);
@@ -72,8 +84,8 @@ ath_status ath_program_create(const ath_graph *graph, ath_state *state, ath_prog
     ATH_MUST_CHECK;
 void ath_program_destroy(ath_program *self);
 
-/* Says where the input's elements lie in host memory; they are read during the next runs, so
- * keep them until then. Every input that the program reads must be set before the first run.
+/* Says where the input's elements lie in host memory; they are read in the calls of the next runs,
+ * so keep them until then. Every input that the program reads must be set before the first run.
  * ATH_NOT_FOUND where the program has no input of this name. */
 ath_status ath_program_set_input(ath_program *self, const char *name, const void *data)
     ATH_MUST_CHECK;
@@ -81,21 +93,27 @@ ath_status ath_program_set_input(ath_program *self, const char *name, const void
  * or a label outside its range, or for an input that was not set: then no output is of use, and
  * variables may be new or old. */
 ath_status ath_program_run(ath_program *self) ATH_MUST_CHECK;
+/* Waits until the latest run is over; ATH_OK where there was none. */
+ath_status ath_program_wait(ath_program *self) ATH_MUST_CHECK;
 /* Copies an output of the latest run to host memory (its whole size). Waits for it. */
 ath_status ath_program_get_output(ath_program *self, const char *name, void *data)
     ATH_MUST_CHECK;
+/* The same of an earlier run: `runs_ago` is 0 for the latest, and less than ath_backend_history. */
+ath_status ath_program_get_earlier_output(ath_program *self, int runs_ago, const char *name,
+                                          void *data) ATH_MUST_CHECK;
 
 typedef struct ath_program_stats {
   size_t variable_bytes;  /* parameters, moments, accumulators */
-  size_t workspace_bytes; /* activations and scratch, after the memory plan */
-  size_t unplanned_bytes; /* what the same values would take without reuse of memory */
+  size_t workspace_bytes; /* activations and scratch, after the memory plan; 0: not known */
+  size_t unplanned_bytes; /* what the same values would take without reuse of memory; 0: unknown */
   size_t nodes;
   double flops;           /* of matrix products and attention, per run */
 } ath_program_stats;
 ath_program_stats ath_program_get_stats(const ath_program *self);
 
 /* Per-node time: after ath_program_profile(self, true) each run adds to it. The table lists the
- * costliest kinds of operation first, with their share. */
+ * costliest kinds of operation first, with their share. XLA fuses the nodes, and its table has one
+ * line for all of them; profiled runs wait. */
 void ath_program_profile(ath_program *self, bool on);
 struct ath_buffer;
 ath_status ath_program_profile_print(const ath_program *self, struct ath_buffer *out)

@@ -1,17 +1,17 @@
 /* backend.c: the choice of an engine by name, and the way from the public calls to its table. */
 #include <assert.h>
-#include <string.h>
 
 #include "backends/backend_table.h"
 
-/* Every engine of this build; the first word of a new one's name goes into the text below. */
-static const ath_backend_table *const tables[] = {&ath_cpu_backend};
+/* Every engine; the names that a new one accepts go into the text below. */
+static const ath_backend_table *const tables[] = {&ath_cpu_backend, &ath_xla_backend_table};
 
 ath_status ath_backend_open(const char *device, ath_backend **out) {
   *out = NULL;
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-    if (strcmp(tables[i]->device, device) == 0) return tables[i]->open(device, out);
-  return ath_fail(ATH_UNSUPPORTED, "device %s is not known to this build, which has: cpu", device);
+    if (tables[i]->accepts(device)) return tables[i]->open(device, out);
+  return ath_fail(ATH_UNSUPPORTED, "device %s is not known; there are cpu, xla:cpu, cuda, tpu, and "
+                  "the path of any PJRT plugin, which ends in .so", device);
 }
 
 void ath_backend_close(ath_backend *self) {
@@ -19,6 +19,11 @@ void ath_backend_close(ath_backend *self) {
 }
 
 const char *ath_backend_name(const ath_backend *self) { return self->table->name(self); }
+
+int ath_backend_history(const ath_backend *self) {
+  assert(self->table->history >= 1);
+  return self->table->history;
+}
 
 bool ath_backend_computes(const ath_backend *self, ath_dtype dtype) {
   return dtype != ATH_BF16 || !self->table->f32_only;
@@ -66,8 +71,16 @@ ath_status ath_program_set_input(ath_program *self, const char *name, const void
 
 ath_status ath_program_run(ath_program *self) { return self->table->program_run(self); }
 
+ath_status ath_program_wait(ath_program *self) { return self->table->program_wait(self); }
+
 ath_status ath_program_get_output(ath_program *self, const char *name, void *data) {
-  return self->table->program_get_output(self, name, data);
+  return self->table->program_get_output(self, 0, name, data);
+}
+
+ath_status ath_program_get_earlier_output(ath_program *self, int runs_ago, const char *name,
+                                          void *data) {
+  assert(runs_ago >= 0 && runs_ago < self->table->history);
+  return self->table->program_get_output(self, runs_ago, name, data);
 }
 
 ath_program_stats ath_program_get_stats(const ath_program *self) {

@@ -7,8 +7,9 @@
 #include "base/buffer.h"
 
 typedef struct ath_backend_table {
-  const char *device; /* what ath_backend_open is asked for */
-  bool f32_only;      /* see ath_backend_computes */
+  bool (*accepts)(const char *device); /* whether ath_backend_open is asked for this engine */
+  bool f32_only;                       /* see ath_backend_computes */
+  int history;                         /* of how many runs a program keeps the outputs */
 
   ath_status (*open)(const char *device, ath_backend **out);
   void (*close)(ath_backend *self);
@@ -24,7 +25,9 @@ typedef struct ath_backend_table {
   void (*program_destroy)(ath_program *self);
   ath_status (*program_set_input)(ath_program *self, const char *name, const void *data);
   ath_status (*program_run)(ath_program *self);
-  ath_status (*program_get_output)(ath_program *self, const char *name, void *data);
+  ath_status (*program_wait)(ath_program *self);
+  /* runs_ago < history, and less than there were */
+  ath_status (*program_get_output)(ath_program *self, int runs_ago, const char *name, void *data);
   ath_program_stats (*program_get_stats)(const ath_program *self);
   void (*program_profile)(ath_program *self, bool on);
   ath_status (*program_profile_print)(const ath_program *self, ath_buffer *out);
@@ -36,5 +39,6 @@ struct ath_state { const ath_backend_table *table; };
 struct ath_program { const ath_backend_table *table; };
 
 extern const ath_backend_table ath_cpu_backend;
+extern const ath_backend_table ath_xla_backend_table;
 
 #endif

@@ -82,8 +82,9 @@ static ath_status backward_stablehlo(const ath_hlo_call *call) {
   return ath_hlo_status(h);
 }
 
-static int64_t backward_id_limit(const ath_node *node, const ath_type *inputs, int input) {
-  (void)inputs;
+static int64_t backward_id_limit(const ath_node *node, const ath_type *inputs, int input,
+                                 int *weights) {
+  (void)inputs, (void)weights;
   return input == 0 ? ((const attributes *)node->attributes)->rows : 0;
 }
 
@@ -154,8 +155,8 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   return ath_hlo_status(h);
 }
 
-static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input) {
-  (void)node;
+static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input, int *weights) {
+  (void)node, (void)weights;
   return input == 1 ? inputs[0].dims[0] : 0;
 }
 

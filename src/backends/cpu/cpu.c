@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/cpu/execute.h"
 #include "backends/cpu/state.h"
@@ -11,6 +12,8 @@ typedef struct cpu_backend {
   ath_backend base;
   char name[96];
 } cpu_backend;
+
+static bool accepts(const char *device) { return strcmp(device, "cpu") == 0; }
 
 /* The kernels are chosen here, so that a wrong ATHANOR_ISA is told before any work is done; nodes
  * that ask for them later cannot fail. */
@@ -33,8 +36,9 @@ static void close(ath_backend *self) { free(self); }
 static const char *name(const ath_backend *self) { return ((const cpu_backend *)self)->name; }
 
 const ath_backend_table ath_cpu_backend = {
-  .device = "cpu",
+  .accepts = accepts,
   .f32_only = true,
+  .history = 1,
   .open = open,
   .close = close,
   .name = name,
@@ -47,6 +51,7 @@ const ath_backend_table ath_cpu_backend = {
   .program_destroy = ath_cpu_program_destroy,
   .program_set_input = ath_cpu_program_set_input,
   .program_run = ath_cpu_program_run,
+  .program_wait = ath_cpu_program_wait,
   .program_get_output = ath_cpu_program_get_output,
   .program_get_stats = ath_cpu_program_get_stats,
   .program_profile = ath_cpu_program_profile,

@@ -56,8 +56,16 @@ ath_status ath_cpu_program_run(ath_program *base) {
   return ATH_OK;
 }
 
-ath_status ath_cpu_program_get_output(ath_program *base, const char *name, void *data) {
+/* A run is over when it returns. */
+ath_status ath_cpu_program_wait(ath_program *base) {
+  (void)base;
+  return ATH_OK;
+}
+
+ath_status ath_cpu_program_get_output(ath_program *base, int runs_ago, const char *name,
+                                      void *data) {
   cpu_program *self = (cpu_program *)base;
+  assert(runs_ago == 0);
   for (size_t i = 0; i < self->output_count; i++) {
     if (strcmp(self->outputs[i].name, name) != 0) continue;
     assert(self->outputs[i].memory != NULL);

@@ -13,7 +13,9 @@ ath_status ath_cpu_program_create(const ath_graph *graph, ath_state *state, ath_
 void ath_cpu_program_destroy(ath_program *self);
 ath_status ath_cpu_program_set_input(ath_program *self, const char *name, const void *data);
 ath_status ath_cpu_program_run(ath_program *self);
-ath_status ath_cpu_program_get_output(ath_program *self, const char *name, void *data);
+ath_status ath_cpu_program_wait(ath_program *self);
+ath_status ath_cpu_program_get_output(ath_program *self, int runs_ago, const char *name,
+                                      void *data);
 ath_program_stats ath_cpu_program_get_stats(const ath_program *self);
 void ath_cpu_program_profile(ath_program *self, bool on);
 ath_status ath_cpu_program_profile_print(const ath_program *self, ath_buffer *out);

@@ -1,0 +1,122 @@
+/* backend.c: the table of the XLA engine: any device that a PJRT plugin brings. */
+#include <assert.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/pjrt/cache.h"
+#include "backends/pjrt/engine.h"
+
+/* The devices that have a name, and the path of any plugin. */
+static bool accepts(const char *device) {
+  size_t length = strlen(device);
+  return strcmp(device, "xla:cpu") == 0 || strcmp(device, "cuda") == 0 ||
+         strcmp(device, "tpu") == 0 || (length > 3 && strcmp(device + length - 3, ".so") == 0);
+}
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* Which create options a plugin knows cannot be asked before its client is there; a path is taken
+ * for a CPU's by its name. */
+static bool is_for_cpu(const ath_xla_backend *self, const char *device) {
+  return strcmp(device, "xla:cpu") == 0 ||
+         strstr(file_name(ath_pjrt_plugin_path(self->plugin)), "cpu") != NULL;
+}
+
+/* The CPU plugins have as many threads as NPROC says, or else as there are processors; a number of
+ * threads that was asked for (OMP_NUM_THREADS, --threads) shall hold for them too. */
+static void limit_threads(void) {
+  cpu_set_t processors;
+  char count[16];
+  int wanted = omp_get_max_threads();
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+      CPU_COUNT(&processors) == wanted)
+    return;
+  snprintf(count, sizeof count, "%d", wanted);
+  setenv("NPROC", count, 0);
+}
+
+static ath_status create_client(ath_xla_backend *self, const char *device) {
+  static const ath_pjrt_option
+      one_device = {.name = "cpu_device_count", .kind = ATH_PJRT_INTEGER, .integer = 1},
+      most_memory = {.name = "memory_fraction", .kind = ATH_PJRT_FLOAT, .number = 0.9f};
+  bool cpu = is_for_cpu(self, device), cuda = strcmp(device, "cuda") == 0;
+  const ath_pjrt_option *options = cpu ? &one_device : cuda ? &most_memory : NULL;
+  return ath_pjrt_client_create(self->plugin, options, options != NULL, &self->client);
+}
+
+/* "xla:cpu (cpu, PJRT 0.115, pjrt_c_api_cpu_plugin.so)" */
+static void make_name(ath_xla_backend *self, const char *device) {
+  int major, minor;
+  ath_pjrt_plugin_version(self->plugin, &major, &minor);
+  const char *file = file_name(ath_pjrt_plugin_path(self->plugin));
+  snprintf(self->name, sizeof self->name, "%s (%s, PJRT %d.%d, %s)",
+           strchr(device, '/') != NULL ? ath_pjrt_client_platform(self->client) : device,
+           ath_pjrt_client_device_kind(self->client, 0), major, minor, file);
+}
+
+static ath_status find_cache(ath_xla_backend *self) {
+  bool on;
+  ATH_TRY(ath_cache_folder(self->cache, &on));
+  if (!on) self->cache[0] = '\0';
+  return ATH_OK;
+}
+
+static ath_status open_device(ath_xla_backend *self, const char *device) {
+  limit_threads();
+  ATH_TRY(ath_pjrt_plugin_load(device, false, &self->plugin));
+  ATH_TRY(create_client(self, device));
+  if (ath_pjrt_client_device_count(self->client) < 1)
+    return ath_fail(ATH_NOT_FOUND, "device %s: its plugin %s finds no device", device,
+                    ath_pjrt_plugin_path(self->plugin));
+  make_name(self, device);
+  ATH_TRY(find_cache(self));
+  return ath_xla_describe_machine(self);
+}
+
+static void close_device(ath_backend *base) {
+  ath_xla_backend *self = (ath_xla_backend *)base;
+  ath_pjrt_client_destroy(self->client);
+  free(self->machine);
+  free(self);
+}
+
+static ath_status open(const char *device, ath_backend **out) {
+  ath_xla_backend *self = calloc(1, sizeof *self);
+  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a device");
+  self->base.table = &ath_xla_backend_table;
+  ath_status status = open_device(self, device);
+  if (status == ATH_OK) *out = &self->base;
+  else close_device(&self->base);
+  return status;
+}
+
+static const char *name(const ath_backend *self) { return ((const ath_xla_backend *)self)->name; }
+
+const ath_backend_table ath_xla_backend_table = {
+  .accepts = accepts,
+  .history = 2,
+  .open = open,
+  .close = close_device,
+  .name = name,
+  .state_create = ath_xla_state_create,
+  .state_destroy = ath_xla_state_destroy,
+  .state_write = ath_xla_state_write,
+  .state_read = ath_xla_state_read,
+  .state_variable = ath_xla_state_variable,
+  .program_create = ath_xla_program_create,
+  .program_destroy = ath_xla_program_destroy,
+  .program_set_input = ath_xla_program_set_input,
+  .program_run = ath_xla_program_run,
+  .program_wait = ath_xla_program_wait,
+  .program_get_output = ath_xla_program_get_output,
+  .program_get_stats = ath_xla_program_get_stats,
+  .program_profile = ath_xla_program_profile,
+  .program_profile_print = ath_xla_program_profile_print,
+};

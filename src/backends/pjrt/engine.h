@@ -1,0 +1,87 @@
+/* engine.h: the XLA engine, as its files share it: backend.c opens a device, state.c keeps the
+ * variables in its memory, compile.c makes executables, program.c runs them.
+ *
+ * Everything is given to the device in order and without waiting; only reading an output or a
+ * variable waits. */
+#ifndef ATHANOR_BACKENDS_PJRT_ENGINE_H
+#define ATHANOR_BACKENDS_PJRT_ENGINE_H
+
+#include "backends/backend_table.h"
+#include "backends/pjrt/client.h"
+#include "base/hash_map.h"
+#include "storage/file.h"
+
+/* How programs came to be, told once before they are first run. */
+typedef struct ath_xla_compilations {
+  int compiled, found; /* by the compiler, in the cache */
+  double compile_seconds, find_seconds;
+} ath_xla_compilations;
+
+typedef struct ath_xla_backend {
+  ath_backend base;
+  ath_pjrt_plugin *plugin;
+  ath_pjrt_client *client;
+  char name[192];
+  char cache[ATH_PATH_MAX]; /* "": compile always */
+  char *machine;            /* what an executable depends on beside its program */
+  size_t machine_size;
+  ath_xla_compilations untold;
+} ath_xla_backend;
+
+/* --- compile.c --- */
+
+/* Notes down what all executables of this device depend on: plugin, device, processor. */
+ath_status ath_xla_describe_machine(ath_xla_backend *self) ATH_MUST_CHECK;
+/* An executable for StableHLO text, from the cache or the compiler. */
+ath_status ath_xla_compile(ath_xla_backend *self, const ath_buffer *text,
+                           ath_pjrt_executable **out) ATH_MUST_CHECK;
+/* Logs what was compiled since the last time, if anything. */
+void ath_xla_tell_compilations(ath_xla_backend *self);
+
+/* --- state.c --- */
+
+/* A variable in the device's memory. Runs use its buffer up and put another in its place. */
+typedef struct ath_xla_variable {
+  char *name;
+  ath_type type;
+  ath_pjrt_buffer *buffer; /* NULL: zeros that no run has needed yet */
+} ath_xla_variable;
+
+typedef struct ath_xla_state {
+  ath_state base;
+  ath_xla_backend *backend;
+  ath_hash_map *indices; /* name → place in variables */
+  ath_xla_variable *variables;
+  size_t count, capacity;
+  int ahead; /* runs given to the device since one was last waited for */
+} ath_xla_state;
+
+ath_status ath_xla_state_create(ath_backend *backend, ath_state **out);
+void ath_xla_state_destroy(ath_state *self);
+ath_status ath_xla_state_write(ath_state *self, const char *name, const void *data, size_t bytes);
+ath_status ath_xla_state_read(const ath_state *self, const char *name, void *data, size_t bytes);
+bool ath_xla_state_variable(const ath_state *self, size_t index, const char **name,
+                            ath_type *type);
+
+/* The place of a variable, made if the state has none of this name. ATH_MISMATCH where the state's
+ * is of another type. */
+ath_status ath_xla_state_bind(ath_xla_state *self, const char *name, const ath_type *type,
+                              size_t *index) ATH_MUST_CHECK;
+/* The buffer of a variable, which stays the state's. */
+ath_status ath_xla_state_buffer(ath_xla_state *self, size_t index, ath_pjrt_buffer **out)
+    ATH_MUST_CHECK;
+
+/* --- program.c, run.c --- */
+
+ath_status ath_xla_program_create(const ath_graph *graph, ath_state *state, ath_program **out);
+void ath_xla_program_destroy(ath_program *self);
+ath_status ath_xla_program_set_input(ath_program *self, const char *name, const void *data);
+ath_status ath_xla_program_run(ath_program *self);
+ath_status ath_xla_program_wait(ath_program *self);
+ath_status ath_xla_program_get_output(ath_program *self, int runs_ago, const char *name,
+                                      void *data);
+ath_program_stats ath_xla_program_get_stats(const ath_program *self);
+void ath_xla_program_profile(ath_program *self, bool on);
+ath_status ath_xla_program_profile_print(const ath_program *self, ath_buffer *out);
+
+#endif

@@ -1,0 +1,136 @@
+/* state.c: the variables of the XLA engine, in the device's memory. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/pjrt/engine.h"
+
+enum { MAX_VARIABLES = 1 << 20 };
+
+ath_status ath_xla_state_create(ath_backend *backend, ath_state **out) {
+  ath_xla_state *self = calloc(1, sizeof *self);
+  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the variables");
+  self->base.table = backend->table;
+  self->backend = (ath_xla_backend *)backend;
+  ath_status status = ath_hash_map_create(MAX_VARIABLES, &self->indices);
+  if (status == ATH_OK) *out = &self->base;
+  else free(self);
+  return status;
+}
+
+void ath_xla_state_destroy(ath_state *base) {
+  ath_xla_state *self = (ath_xla_state *)base;
+  for (size_t i = 0; i < self->count; i++) {
+    free(self->variables[i].name);
+    ath_pjrt_buffer_destroy(self->variables[i].buffer);
+  }
+  ath_hash_map_destroy(self->indices);
+  free(self->variables);
+  free(self);
+}
+
+static ath_xla_variable *find(const ath_xla_state *self, const char *name) {
+  int32_t index;
+  if (!ath_hash_map_get(self->indices, name, strlen(name), &index)) return NULL;
+  assert(index >= 0 && (size_t)index < self->count);
+  return &self->variables[index];
+}
+
+static ath_status make_room(ath_xla_state *self) {
+  if (self->count < self->capacity) return ATH_OK;
+  size_t capacity = self->capacity == 0 ? 64 : 2 * self->capacity;
+  ath_xla_variable *larger = realloc(self->variables, capacity * sizeof *larger);
+  if (larger == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu variables", capacity);
+  self->variables = larger;
+  self->capacity = capacity;
+  return ATH_OK;
+}
+
+/* Nothing goes to the device yet: most variables are written before the first run. */
+static ath_status add(ath_xla_state *self, const char *name, const ath_type *type) {
+  ATH_TRY(make_room(self));
+  char *copy = strdup(name);
+  if (copy == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
+  ath_status status =
+      ath_hash_map_set(self->indices, name, strlen(name), (int32_t)self->count);
+  if (status == ATH_OK)
+    self->variables[self->count++] = (ath_xla_variable){.name = copy, .type = *type};
+  else
+    free(copy);
+  return status;
+}
+
+ath_status ath_xla_state_bind(ath_xla_state *self, const char *name, const ath_type *type,
+                              size_t *index) {
+  char texts[2][96];
+  if (find(self, name) == NULL) ATH_TRY(add(self, name, type));
+  const ath_xla_variable *found = find(self, name);
+  assert(found != NULL);
+  if (!ath_type_equal(&found->type, type))
+    return ath_fail(ATH_MISMATCH, "variable %s is %s in the graph, but %s in the state", name,
+                    ath_type_text(type, texts[0]), ath_type_text(&found->type, texts[1]));
+  *index = (size_t)(found - self->variables);
+  return ATH_OK;
+}
+
+static ath_status upload_zeros(const ath_xla_state *self, ath_xla_variable *variable) {
+  void *zeros = calloc(1, ath_type_bytes(&variable->type));
+  if (zeros == NULL)
+    return ath_fail(ATH_NO_MEMORY, "variable %s: no memory for %zu bytes", variable->name,
+                    ath_type_bytes(&variable->type));
+  ath_status status = ath_pjrt_buffer_create(self->backend->client, 0, &variable->type, zeros,
+                                             &variable->buffer);
+  free(zeros);
+  return ath_context(status, "variable %s", variable->name);
+}
+
+ath_status ath_xla_state_buffer(ath_xla_state *self, size_t index, ath_pjrt_buffer **out) {
+  assert(index < self->count);
+  ath_xla_variable *variable = &self->variables[index];
+  if (variable->buffer == NULL) ATH_TRY(upload_zeros(self, variable));
+  *out = variable->buffer;
+  return ATH_OK;
+}
+
+/* --- copies -------------------------------------------------------------------------------- */
+
+/* The variable for a copy of `bytes` bytes. */
+static ath_status check(const ath_xla_state *self, const char *name, size_t bytes,
+                        ath_xla_variable **out) {
+  char text[96];
+  *out = find(self, name);
+  if (*out == NULL) return ath_fail(ATH_NOT_FOUND, "there is no variable %s", name);
+  if (ath_type_bytes(&(*out)->type) == bytes) return ATH_OK;
+  return ath_fail(ATH_MISMATCH, "variable %s is %s, %zu bytes, not %zu", name,
+                  ath_type_text(&(*out)->type, text), ath_type_bytes(&(*out)->type), bytes);
+}
+
+ath_status ath_xla_state_write(ath_state *base, const char *name, const void *data, size_t bytes) {
+  ath_xla_state *self = (ath_xla_state *)base;
+  ath_xla_variable *found;
+  ath_pjrt_buffer *buffer = NULL;
+  ATH_TRY(check(self, name, bytes, &found));
+  ATH_TRY_CONTEXT(ath_pjrt_buffer_create(self->backend->client, 0, &found->type, data, &buffer),
+                  "variable %s", name);
+  ath_pjrt_buffer_destroy(found->buffer);
+  found->buffer = buffer;
+  return ATH_OK;
+}
+
+ath_status ath_xla_state_read(const ath_state *base, const char *name, void *data, size_t bytes) {
+  ath_xla_variable *found;
+  ATH_TRY(check((const ath_xla_state *)base, name, bytes, &found));
+  if (found->buffer != NULL)
+    return ath_context(ath_pjrt_buffer_read(found->buffer, data, bytes), "variable %s", name);
+  memset(data, 0, bytes);
+  return ATH_OK;
+}
+
+bool ath_xla_state_variable(const ath_state *base, size_t index, const char **name,
+                            ath_type *type) {
+  const ath_xla_state *self = (const ath_xla_state *)base;
+  if (index >= self->count) return false;
+  *name = self->variables[index].name;
+  *type = self->variables[index].type;
+  return true;
+}
