@@ -42,6 +42,8 @@ static const ath_setting settings[] = {
   TEXT(hidden_act, true, "NAME", "Activation: gelu, gelu_new, gelu_pytorch_tanh, relu or silu"),
   INTEGER(max_position_embeddings, 0, 1048576, true, "Rows of the position table; 0: what the "
           "records need, length + pad id + 1"),
+  INTEGER(vocab_size, 0, 1 << 24, true, "Rows of the vocabulary, at least the tokenizer's; 0: as "
+          "many as it has"),
   INTEGER(pad_vocab_to_multiple_of, 0, 65536, true, "Grow the vocabulary to a multiple; the added "
           "rows are never predicted; 0: not"),
   NUMBER(hidden_dropout_prob, 0, 0.99, true, "Dropout after embeddings, attention and "
@@ -60,7 +62,11 @@ static const ath_setting settings[] = {
   INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
   INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
           "scored positions"),
+  INTEGER(max_seq_length, 0, 1048576, true, "Tokens per record, as the shards have them; 0: what "
+          "they have. A plan without data needs it"),
   NUMBER(mlm_probability, 1e-4, 1, true, "Share of the tokens that are masked"),
+  INTEGER(max_predictions_per_seq, 0, 1048576, true, "Places for masked tokens, per record on "
+          "average over a batch; what does not fit stays unmasked; 0: enough by mlm_probability"),
   NUMBER(learning_rate, 0, 1e38, true, "Peak learning rate"),
   TEXT(lr_scheduler_type, true, "NAME", "linear, cosine, constant or constant_with_warmup"),
   INTEGER(warmup_steps, 0, LARGE, true, "Steps over which the rate rises from 0"),

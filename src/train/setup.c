@@ -33,46 +33,15 @@ static int longest_record(const ath_run *self) {
 
 /* --- architecture -------------------------------------------------------------------------- */
 
-static int64_t padded_vocabulary(const ath_run *self) {
-  int64_t size = ath_tokenizer_size(self->tokenizer);
-  int64_t multiple = self->options.pad_vocab_to_multiple_of;
-  return multiple > 0 ? (size + multiple - 1) / multiple * multiple : size;
-}
-
-static ath_status config_from_settings(const ath_run *self, ath_model_config *config) {
-  const ath_train_options *o = &self->options;
-  *config = ath_model_config_defaults();
-  config->vocab_size = padded_vocabulary(self);
-  config->hidden_size = o->hidden_size;
-  config->num_hidden_layers = o->num_hidden_layers;
-  config->num_attention_heads = o->num_attention_heads;
-  config->intermediate_size = o->intermediate_size;
-  config->initializer_range = o->initializer_range;
-  config->hidden_dropout_prob = o->hidden_dropout_prob;
-  config->attention_probs_dropout_prob = o->attention_probs_dropout_prob;
-  if (strlen(o->hidden_act) >= sizeof config->hidden_act)
-    return ath_fail(ATH_USAGE, "hidden_act: no activation \"%.40s\"", o->hidden_act);
-  snprintf(config->hidden_act, sizeof config->hidden_act, "%s", o->hidden_act);
-  ATH_TRY(ath_model_config_adopt_ids(config, self->tokenizer));
-  config->max_position_embeddings = o->max_position_embeddings;
-  if (o->max_position_embeddings == 0)
-    config->max_position_embeddings = longest_record(self) + config->pad_token_id + 1;
-  return ATH_OK;
-}
-
-/* From a file the architecture is taken as it is; only a fresh model's vocabulary is cut to the
- * tokenizer, as its weights are still to be made. */
 static ath_status find_config(const ath_run *self, ath_model_config *config) {
   const ath_train_options *o = &self->options;
-  const char *file = o->model_name_or_path != NULL ? o->model_name_or_path : o->config_name;
-  if (file == NULL) {
-    ATH_TRY(config_from_settings(self, config));
-  } else {
-    ATH_TRY(ath_model_config_load(file, config));
-    if (o->model_name_or_path == NULL) config->vocab_size = padded_vocabulary(self);
-    ATH_TRY_CONTEXT(ath_model_config_adopt_ids(config, self->tokenizer), "%s", file);
-  }
-  return ath_model_config_check_length(config, longest_record(self));
+  int length = longest_record(self);
+  if (o->max_seq_length > 0 && o->max_seq_length != ath_dataset_length(self->data))
+    return ath_fail(ATH_MISMATCH, "max_seq_length is %lld, but the records of %s have %d tokens; "
+                    "leave it out, or prepare the data anew", (long long)o->max_seq_length,
+                    o->train_dataset, ath_dataset_length(self->data));
+  ATH_TRY(ath_train_architecture(o, self->tokenizer, length, config));
+  return ath_model_config_check_length(config, length);
 }
 
 /* The resolved options say what was taken, wherever it came from. */
@@ -100,8 +69,7 @@ static ath_status open_batches(ath_run *self) {
   options.batch_size = (int)o->per_device_train_batch_size;
   options.mlm_probability = o->mlm_probability;
   options.seed = (uint64_t)o->seed;
-  options.positions = ath_batch_positions(options.batch_size, ath_dataset_length(self->data),
-                                          o->mlm_probability);
+  options.positions = ath_train_positions(o, options.batch_size, ath_dataset_length(self->data));
   ATH_TRY(ath_batcher_create(self->data, &options, &self->batcher));
   self->batches_per_epoch = ath_batcher_per_epoch(self->batcher);
   assert(self->batches_per_epoch > 0);
@@ -141,22 +109,10 @@ static ath_status open_device(ath_run *self) {
   return ath_state_create(self->backend, &self->state);
 }
 
-static ath_dtype compute_type(const ath_run *self) {
-  return self->options.bf16 ? ATH_BF16 : ATH_F32;
-}
-
 static ath_status create_step(ath_run *self) {
-  const ath_train_options *o = &self->options;
-  int batch_size = (int)o->per_device_train_batch_size;
-  int length = ath_dataset_length(self->data);
-  ath_step_options options = {
-    .forward = {.batch_size = batch_size, .length = length, .dropout = true,
-                .positions = ath_batch_positions(batch_size, length, o->mlm_probability),
-                .seed = (uint64_t)o->seed, .compute = compute_type(self)},
-    .adam_beta1 = o->adam_beta1, .adam_beta2 = o->adam_beta2, .adam_epsilon = o->adam_epsilon,
-    .weight_decay = o->weight_decay, .max_grad_norm = o->max_grad_norm,
-    .accumulate = o->gradient_accumulation_steps > 1,
-  };
+  int batch_size = (int)self->options.per_device_train_batch_size;
+  ath_step_options options =
+      ath_train_step_options(&self->options, batch_size, ath_dataset_length(self->data));
   return ath_step_create(self->model, &options, self->state, &self->step);
 }
 
@@ -166,7 +122,7 @@ static ath_status create_evaluator(ath_run *self) {
   ath_eval_options options = {.batch_size = (int)o->per_device_eval_batch_size,
                               .mlm_probability = o->mlm_probability, .seed = (uint64_t)o->seed,
                               .max_samples = (uint64_t)o->max_eval_samples,
-                              .compute = compute_type(self)};
+                              .compute = o->bf16 ? ATH_BF16 : ATH_F32};
   return ath_evaluator_create(self->model, self->eval_data, self->tokenizer, &options,
                               self->state, &self->evaluator);
 }

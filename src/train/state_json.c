@@ -63,14 +63,18 @@ ath_status ath_state_json_write(const ath_run *run, const char *path) {
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Appends "learning_rate was 0.1, is 0.2" for each key of `ours` that `theirs` has differently. A
- * flag that an older program did not know was off. */
+static bool is_off(const json_t *value) {
+  return json_is_false(value) || (json_is_integer(value) && json_integer_value(value) == 0);
+}
+
+/* Appends "learning_rate was 0.1, is 0.2" for each key of `ours` that `theirs` has differently.
+ * What an older program did not know was off. */
 static ath_status list_differences(const json_t *ours, const json_t *theirs, ath_buffer *out) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)ours, key, value) {
     const json_t *other = json_object_get(theirs, key);
-    if (other != NULL ? json_equal(other, value) : json_is_false(value)) continue;
+    if (other != NULL ? json_equal(other, value) : is_off(value)) continue;
     int flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12);
     char *was = json_dumps(other, flags), *is = json_dumps(value, flags);
     ath_status status = ath_buffer_format(out, "%s%s was %s, is %s", out->length > 0 ? "; " : "",
