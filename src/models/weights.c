@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "athanor/safetensors.h"
+#include "base/bf16.h"
 #include "base/buffer.h"
 #include "base/log.h"
 #include "models/parameters.h"
@@ -79,10 +80,8 @@ static ath_status copy_values(const source *from, const ath_tensor_entry *entry,
     return ATH_OK;
   }
   const uint8_t *bytes = entry->data;
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t bits = (uint32_t)bytes[2 * i] << 16 | (uint32_t)bytes[2 * i + 1] << 24;
-    memcpy(&values[i], &bits, sizeof bits);
-  }
+  for (int64_t i = 0; i < count; i++)
+    values[i] = ath_bf16_to_float((uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
   return ATH_OK;
 }
 
