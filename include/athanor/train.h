@@ -192,10 +192,16 @@ typedef struct ath_step_result {
 
 /* Adds a micro-batch's gradients; not the last of a step. Needs `accumulate`. */
 ath_status ath_step_add(ath_step *self, const ath_batch *batch) ATH_MUST_CHECK;
-/* The step's last micro-batch, and the update. `step` counts from 0. */
+/* The step's last micro-batch, and the update, without waiting for them. `step` counts from 0. */
+ath_status ath_step_start(ath_step *self, const ath_batch *batch, int64_t step,
+                          double learning_rate) ATH_MUST_CHECK;
+/* The results of a step that was started, `steps_ago` starts before the latest (0); less than
+ * ath_backend_history. Waits for it. */
+ath_status ath_step_read(ath_step *self, int steps_ago, ath_step_result *result) ATH_MUST_CHECK;
+/* Both. */
 ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
                           double learning_rate, ath_step_result *result) ATH_MUST_CHECK;
-/* After a step that was not finite: the first parameter, in the model's order, whose gradient
+/* After reading a step that was not finite: the first parameter, in the model's order, whose gradient
  * was not; NULL if all were. */
 const char *ath_step_culprit(const ath_step *self);
 /* The program of the last micro-batch, for its statistics and profile; owned by the step. */

@@ -10,20 +10,24 @@
 
 /* --- one step ------------------------------------------------------------------------------ */
 
-/* Feeds the micro-batches of one step. `first` is the number of its first batch. */
-static ath_status run_micro_batches(ath_run *run, double learning_rate, ath_step_result *result,
-                                    uint64_t *first, uint64_t *tokens) {
+/* Gives the step after those under way to the device, one micro-batch after the other. */
+static ath_status start_step(ath_run *run) {
   int64_t count = run->options.gradient_accumulation_steps;
-  *tokens = 0;
+  int64_t step = run->position.step + run->in_flight;
+  uint64_t first = run->position.batch + (uint64_t)(run->in_flight * count);
+  assert(step < run->schedule.total_steps && run->in_flight < ATH_FLIGHTS_MAX);
+  ath_run_flight flight = {.learning_rate = ath_schedule_rate(&run->schedule, step),
+                           .first_batch = first};
   for (int64_t i = 0; i < count; i++) {
     const ath_batch *batch;
     ATH_TRY(ath_batcher_next(run->batcher, &batch));
-    assert(batch->number == run->position.batch + (uint64_t)i);
-    if (i == 0) *first = batch->number;
-    *tokens += (uint64_t)batch->tokens;
+    assert(batch->number == first + (uint64_t)i);
+    flight.tokens += (uint64_t)batch->tokens;
     if (i < count - 1) ATH_TRY(ath_step_add(run->step, batch));
-    else ATH_TRY(ath_step_apply(run->step, batch, run->position.step, learning_rate, result));
+    else ATH_TRY(ath_step_start(run->step, batch, step, flight.learning_rate));
   }
+  run->flights[step % ATH_FLIGHTS_MAX] = flight;
+  run->in_flight++;
   return ATH_OK;
 }
 
@@ -39,9 +43,9 @@ static void add_to_window(ath_run_window *window, const ath_step_result *result,
 }
 
 /* Logs the step as it was, NaN and all, and says where it went wrong. */
-static ath_status diverged(ath_run *run, const ath_step_result *result, double learning_rate,
-                           uint64_t batch) {
-  ATH_TRY(ath_run_report(run, result, learning_rate));
+static ath_status diverged(ath_run *run, const ath_step_result *result,
+                           const ath_run_flight *flight) {
+  ATH_TRY(ath_run_report(run, result, flight->learning_rate));
   ATH_TRY(ath_events_flush(run->events));
   char back[64] = "there is no checkpoint yet";
   if (run->saved_step > 0)
@@ -51,8 +55,8 @@ static ath_status diverged(ath_run *run, const ath_step_result *result, double l
                   "step %lld: loss %g, learning rate %g, gradient norm %g: training diverged in "
                   "batch %llu%s%s; %s. Try a lower learning_rate, a longer warm-up or a lower "
                   "max_grad_norm",
-                  (long long)run->position.step, result->loss / result->weight, learning_rate,
-                  result->norm, (unsigned long long)batch,
+                  (long long)run->position.step, result->loss / result->weight,
+                  flight->learning_rate, result->norm, (unsigned long long)flight->first_batch,
                   culprit != NULL ? "; the first gradient that is not finite is " : "",
                   culprit != NULL ? culprit : "", back);
 }
@@ -82,31 +86,54 @@ static bool out_of_time(const ath_run *run) {
   return bound > 0 && run->position.seconds >= bound;
 }
 
-static ath_status take_step(ath_run *run) {
-  assert(run->position.step < run->schedule.total_steps);
-  double learning_rate = ath_schedule_rate(&run->schedule, run->position.step);
-  double start = seconds_now();
-  ath_step_result result;
-  uint64_t first = 0, tokens = 0;
-  ATH_TRY(run_micro_batches(run, learning_rate, &result, &first, &tokens));
-  double seconds = seconds_now() - start;
-  add_to_window(&run->window, &result, tokens, seconds);
+static bool is_multiple(int64_t step, int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
+/* Where the device may work on a step while the host reads the results of the one before, the next
+ * is started early: but not when, before it, these weights are evaluated or saved. */
+static bool may_start_another(const ath_run *run) {
+  const ath_train_options *o = &run->options;
+  int64_t step = run->position.step + run->in_flight;
+  int most = ath_backend_history(run->backend);
+  if (run->in_flight == 0) return true;
+  return run->in_flight < (most < ATH_FLIGHTS_MAX ? most : ATH_FLIGHTS_MAX) &&
+         step < run->schedule.total_steps && !is_multiple(step, o->eval_steps) &&
+         !is_multiple(step, o->save_steps) && !stop_asked(run) && !out_of_time(run);
+}
+
+/* Moves the position past the oldest step under way. */
+static void advance(ath_run *run, const ath_run_flight *flight, const ath_step_result *result,
+                    double seconds) {
   ath_run_position *p = &run->position;
+  assert(run->in_flight > 0);
+  run->in_flight--;
+  add_to_window(&run->window, result, flight->tokens, seconds);
   p->step++;
   p->batch += (uint64_t)run->options.gradient_accumulation_steps;
-  p->loss_sum += result.loss;
-  p->weight_sum += result.weight;
-  p->tokens += tokens;
+  p->loss_sum += result->loss;
+  p->weight_sum += result->weight;
+  p->tokens += flight->tokens;
   p->seconds += seconds;
   run->evaluated = false;
-  if (!isfinite(result.loss) || !isfinite(result.norm))
-    return diverged(run, &result, learning_rate, first);
-  bool last = p->step == run->schedule.total_steps || out_of_time(run) || stop_asked(run);
-  ath_run_show_progress(run, learning_rate, last);
-  if (p->step % run->options.logging_steps != 0 && !last) return ATH_OK;
+}
+
+static ath_status take_step(ath_run *run) {
+  double start = seconds_now();
+  ath_step_result result;
+  while (may_start_another(run)) ATH_TRY(start_step(run));
+  ATH_TRY(ath_step_read(run->step, run->in_flight - 1, &result));
+  const ath_run_flight flight = run->flights[run->position.step % ATH_FLIGHTS_MAX];
+  advance(run, &flight, &result, seconds_now() - start);
+  int64_t step = run->position.step;
+  if (!isfinite(result.loss) || !isfinite(result.norm)) return diverged(run, &result, &flight);
+  bool last = run->in_flight == 0 &&
+              (step == run->schedule.total_steps || out_of_time(run) || stop_asked(run));
+  ath_run_show_progress(run, flight.learning_rate, last);
+  if (step % run->options.logging_steps != 0 && !last) return ATH_OK;
   double loss = run->window.loss_sum / run->window.weight_sum;
-  ATH_TRY(ath_run_report(run, &result, learning_rate));
-  return check_progress(run, loss, learning_rate);
+  ATH_TRY(ath_run_report(run, &result, flight.learning_rate));
+  return check_progress(run, loss, flight.learning_rate);
 }
 
 /* --- the run ------------------------------------------------------------------------------- */
@@ -120,14 +147,12 @@ static ath_status evaluate(ath_run *run) {
   return ath_run_report_eval(run);
 }
 
-static bool is_multiple(int64_t step, int64_t every) {
-  return every > 0 && step % every == 0;
-}
-
+/* Steps that are under way when it is time to stop are finished first. */
 static ath_status take_steps(ath_run *run) {
   const ath_train_options *o = &run->options;
   int64_t total = run->schedule.total_steps;
-  while (run->position.step < total && !stop_asked(run) && !out_of_time(run)) {
+  while (run->in_flight > 0 ||
+         (run->position.step < total && !stop_asked(run) && !out_of_time(run))) {
     ATH_TRY(take_step(run));
     int64_t step = run->position.step;
     if (is_multiple(step, o->eval_steps) && step < total) ATH_TRY(evaluate(run));

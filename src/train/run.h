@@ -25,6 +25,13 @@ typedef struct ath_run_window {
   int64_t steps;
 } ath_run_window;
 
+/* A step that was given to the device and whose results are still to be read. */
+typedef struct ath_run_flight {
+  double learning_rate;
+  uint64_t first_batch, tokens;
+} ath_run_flight;
+enum { ATH_FLIGHTS_MAX = 2 };
+
 typedef struct ath_run {
   ath_train_options options; /* resolved; strings belong to the caller's options */
   int lock; /* output_dir, open and locked while the run lasts; -1: not yet */
@@ -38,7 +45,9 @@ typedef struct ath_run {
   ath_batcher *batcher;
   ath_schedule schedule;
   uint64_t batches_per_epoch;
-  ath_run_position position;
+  ath_run_position position;    /* of what was read back; steps under way come on top */
+  ath_run_flight flights[ATH_FLIGHTS_MAX]; /* [step % ATH_FLIGHTS_MAX] */
+  int in_flight;
   ath_run_window window;
   int worse_than_guessing;      /* reports in a row */
   int64_t resumed_from;         /* 0: a fresh start */

@@ -231,31 +231,44 @@ ath_status ath_step_add(ath_step *self, const ath_batch *batch) {
 }
 
 /* Finds the first gradient whose sum of squares is not finite. */
-static ath_status find_culprit(ath_step *self) {
+static ath_status find_culprit(ath_step *self, int steps_ago) {
   for (self->culprit = 0; self->culprit < self->count; self->culprit++) {
     char name[32];
     float square;
     snprintf(name, sizeof name, "square.%zu", self->culprit);
-    ATH_TRY(ath_program_get_output(self->apply, name, &square));
+    ATH_TRY(ath_program_get_earlier_output(self->apply, steps_ago, name, &square));
     if (!isfinite(square)) break;
   }
   return ATH_OK;
 }
 
-ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
-                          double learning_rate, ath_step_result *result) {
+ath_status ath_step_start(ath_step *self, const ath_batch *batch, int64_t step,
+                          double learning_rate) {
   assert(step >= 0 && learning_rate >= 0);
   self->learning_rate = (float)learning_rate;
   self->correction1 = (float)(1 - pow(self->options.adam_beta1, (double)(step + 1)));
   self->correction2 = (float)(1 - pow(self->options.adam_beta2, (double)(step + 1)));
-  ATH_TRY(run(self, self->apply, batch));
-  ATH_TRY(ath_program_get_output(self->apply, "loss", &result->loss));
-  ATH_TRY(ath_program_get_output(self->apply, "weight", &result->weight));
-  ATH_TRY(ath_program_get_output(self->apply, "correct", &result->correct));
-  ATH_TRY(ath_program_get_output(self->apply, "norm", &result->norm));
+  return run(self, self->apply, batch);
+}
+
+ath_status ath_step_read(ath_step *self, int steps_ago, ath_step_result *result) {
+  const struct {
+    const char *name;
+    float *value;
+  } outputs[] = {{"loss", &result->loss}, {"weight", &result->weight},
+                 {"correct", &result->correct}, {"norm", &result->norm}};
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    ATH_TRY(ath_program_get_earlier_output(self->apply, steps_ago, outputs[i].name,
+                                           outputs[i].value));
   self->culprit = self->count;
   if (isfinite(result->loss) && isfinite(result->norm)) return ATH_OK;
-  return find_culprit(self);
+  return find_culprit(self, steps_ago);
+}
+
+ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
+                          double learning_rate, ath_step_result *result) {
+  ATH_TRY(ath_step_start(self, batch, step, learning_rate));
+  return ath_step_read(self, 0, result);
 }
 
 const char *ath_step_culprit(const ath_step *self) {
