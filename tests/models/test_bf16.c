@@ -5,7 +5,8 @@
 #include "athanor/model.h"
 #include "interpreter.h"
 
-enum { LAYERS = 2, HIDDEN = 16, VOCAB = 40, BATCH = 2, LENGTH = 8, PLACES = 4, MAX_PARAMETERS = 64 };
+enum { LAYERS = 2, HIDDEN = 16, VOCAB = 40, BATCH = 2, LENGTH = 8, PLACES = 4 };
+enum { MAX_PARAMETERS = 64 };
 
 typedef struct built {
   ath_model *model;
@@ -69,8 +70,9 @@ static void parameters_and_their_gradients_are_f32(void **state) {
   destroy(&b);
 }
 
-/* Outside the embeddings the first input of every operation is an activation or its gradient: bf16,
- * but for the converts and for sums of the f32 gradients that an f32 parameter gets in two places. */
+/* Outside the embeddings the first input of every operation is an activation or its gradient:
+ * bf16, but for the converts and for the sum of the f32 gradients that the word embedding gets from
+ * two places. */
 static void everything_behind_the_embeddings_computes_in_bf16(void **state) {
   (void)state;
   built b = build(ATH_BF16);
@@ -188,8 +190,8 @@ static void loss_and_gradients_are_those_of_f32_but_for_rounding(void **state) {
       length += theirs * theirs;
     }
     if (!(length > 0 && sqrt(difference / length) < 0.05))
-      fail_msg("%s: the gradient is %g of its length %g apart", ath_model_parameter(b.model, i)->name,
-               sqrt(difference / length), sqrt(length));
+      fail_msg("%s: the gradient is %g of its length %g apart",
+               ath_model_parameter(b.model, i)->name, sqrt(difference / length), sqrt(length));
     free(half.gradients[i]);
     free(whole.gradients[i]);
   }

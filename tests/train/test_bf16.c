@@ -48,7 +48,7 @@ static void every_variable_is_f32_and_every_matrix_converted_once(void **state) 
     for (size_t i = 0; i < ath_graph_node_count(graph); i++) {
       const char *name = ath_graph_node(graph, i)->name;
       converts += strcmp(ath_graph_node(graph, i)->op->name, "convert") == 0;
-      optimiser += strncmp(name, "adamw/convert", 13) == 0 || strncmp(name, "clip/convert", 12) == 0;
+      optimiser += strstr(name, "adamw/convert") != NULL || strstr(name, "clip/convert") != NULL;
     }
     assert_int_equal(converts, 2 * (4 * LAYERS + 2) + 2); /* there and back; see models/test_bf16 */
     assert_int_equal(optimiser, 0);
@@ -96,7 +96,8 @@ static void initialise(const interpreter *run, const ath_model *model) {
   }
 }
 
-/* Tokens of a few short sequences, so that there is something to learn; every third is asked for. */
+/* Tokens of a few short sequences, so that there is something to learn; every third is asked for.
+ */
 static void set_batch(const interpreter *run, int step) {
   int32_t *ids = named(run, "input_ids"), *mask = named(run, "attention_mask");
   int32_t *places = named(run, "positions"), *labels = named(run, "labels");
