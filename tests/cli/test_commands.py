@@ -22,7 +22,8 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     initializer-range
     hidden-act max-position-embeddings pad-vocab-to-multiple-of hidden-dropout-prob
     attention-probs-dropout-prob per-device-train-batch-size per-device-eval-batch-size
-    gradient-accumulation-steps bf16 num-train-epochs max-steps max-train-minutes learning-rate
+    gradient-accumulation-steps bf16 vocab-size max-seq-length max-predictions-per-seq
+    num-train-epochs max-steps max-train-minutes learning-rate
     lr-scheduler-type warmup-steps warmup-ratio weight-decay adam-beta1 adam-beta2 adam-epsilon
     max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
     max-eval-samples resume-from-checkpoint overwrite-output-dir device threads"""
