@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and nothing else: Debian packages by name, the header of XLA's plugins
-# (from a Python wheel that has it, in build/pjrt/include), and for the tests a Python environment in
-# build/venv with the reference libraries and four plugins in build/pjrt.
+# (from a Python wheel that has it, in build/pjrt/include), and for the tests a Python environment
+# in build/venv with the reference libraries, and four plugins in build/pjrt.
 #
 #   scripts/setup.sh build          the compiler and the libraries
 #   scripts/setup.sh build demo     and the demo's text
