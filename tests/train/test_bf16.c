@@ -2,6 +2,7 @@
  * those of f32, and a device that cannot says so before anything is done. */
 #include <math.h>
 
+#include "backends/pjrt_testing.h"
 #include "interpreter.h"
 #include "training.h"
 
@@ -165,11 +166,67 @@ static void a_device_of_f32_says_so_at_set_up(void **state) {
   free_corpus(&data);
 }
 
+/* --- on XLA ------------------------------------------------------------------------------- */
+
+/* The training losses of a run, one for each step. */
+static void read_losses(const char *folder, float losses[STEPS]) {
+  char path[4200];
+  size_t size;
+  snprintf(path, sizeof path, "%s/log.jsonl", folder);
+  char *text = file_bytes(path, &size);
+  for (int step = 0; step < STEPS; step++) {
+    char beginning[32];
+    snprintf(beginning, sizeof beginning, "{\"step\": %d,", step + 1);
+    const char *line = strstr(text, beginning);
+    const char *loss = line != NULL ? strstr(line, "\"loss\": ") : NULL;
+    if (loss == NULL) fail_msg("%s has no loss of step %d", path, step + 1);
+    losses[step] = strtof(loss + 8, NULL);
+  }
+  free(text);
+}
+
+static void train_on(const corpus *data, const char *device, bool bf16, const char *output,
+                     ath_train_summary *summary, float losses[STEPS]) {
+  ath_train_options options = small_run(data);
+  options.device = device;
+  options.output_dir = output;
+  options.bf16 = bf16;
+  options.max_steps = STEPS;
+  assert_ok(ath_train(&options, summary));
+  read_losses(output, losses);
+  ath_train_options_free(&options);
+}
+
+/* Beside the embedded engine in f32, which draws the same dropout; and the evaluation of the final
+ * weights, in bf16, beside that of the saved model in f32. */
+static void a_run_on_xla_stays_within_two_percent_of_f32(void **state) {
+  (void)state;
+  corpus data;
+  float half[STEPS], whole[STEPS];
+  ath_train_summary summary;
+  ath_eval_result eval;
+  ath_eval_options options = {.batch_size = 8, .mlm_probability = 0.15, .seed = 42};
+  const char *plugin = cpu_plugins[CPU_PLUGINS - 1];
+  if (!have_plugin(plugin)) return;
+  setenv("ATHANOR_COMPILE_CACHE", "off", 1);
+  make_corpus(&data);
+  train_on(&data, "cpu", false, in_folder(data.folder, "f32"), &summary, whole);
+  train_on(&data, plugin, true, in_folder(data.folder, "bf16"), &summary, half);
+  assert_true(half[STEPS - 1] < half[0]);
+  for (int step = 0; step < STEPS; step++) assert_near(half[step], whole[step], 0, 0.02);
+  assert_true(memcmp(half, whole, sizeof half) != 0);
+  assert_ok(ath_evaluate(in_folder(data.folder, "bf16"), data.validation, "cpu", &options, &eval));
+  assert_true(summary.eval.scored == eval.scored && summary.eval.loss != eval.loss);
+  assert_near(summary.eval.loss, eval.loss, 0, 0.01);
+  free_corpus(&data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_variable_is_f32_and_every_matrix_converted_once),
     cmocka_unit_test(losses_stay_within_two_percent_of_f32),
     cmocka_unit_test(a_device_of_f32_says_so_at_set_up),
+    cmocka_unit_test(a_run_on_xla_stays_within_two_percent_of_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
