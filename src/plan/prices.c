@@ -1,0 +1,63 @@
+/* prices.c: reading a table of prices. */
+#include "plan/prices.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/file.h"
+
+enum { TABLE_BYTES_MAX = 1 << 16, NAME_MAX = 32 };
+
+/* Dollars for an hour of a chip; far above any price there is. */
+#define PRICE_MAX 1e6
+
+static ath_status bad_line(int number, const char *line) {
+  return ath_fail(ATH_INVALID, "line %d: a generation and its price are wanted, as in "
+                  "\"v5e 1.20\", not \"%.*s\"", number, (int)strcspn(line, "\n"), line);
+}
+
+/* Reads one line; `*name` is empty where there is nothing in it but space and a comment. */
+static ath_status read_line(const char *line, int number, char name[NAME_MAX], double *price) {
+  char text[256], *end;
+  size_t length = strcspn(line, "#\n"), at = strspn(line, " \t\r");
+  name[0] = '\0';
+  if (at >= length) return ATH_OK;
+  if (length >= sizeof text) return bad_line(number, line);
+  memcpy(text, line, length);
+  text[length] = '\0';
+  size_t word = strcspn(text + at, " \t\r");
+  *price = strtod(text + at + word, &end);
+  end += strspn(end, " \t\r");
+  bool right = word < NAME_MAX && at + word < length && *end == '\0' &&
+               end > text + at + word + 1 && isfinite(*price) && *price >= 0 && *price <= PRICE_MAX;
+  if (!right) return bad_line(number, line);
+  memcpy(name, text + at, word);
+  name[word] = '\0';
+  return ATH_OK;
+}
+
+static ath_status find(const char *table, const char *generation, double *out) {
+  int number = 1;
+  *out = -1;
+  for (const char *line = table; *line != '\0'; number++) {
+    char name[NAME_MAX];
+    double price = -1;
+    ATH_TRY(read_line(line, number, name, &price));
+    if (strcmp(name, generation) == 0) *out = price;
+    line += strcspn(line, "\n");
+    if (*line == '\n') line++;
+  }
+  return ATH_OK;
+}
+
+ath_status ath_price_find(const char *file, const char *generation, double *out) {
+  if (file == NULL) return ath_context(find(ath_prices_text, generation, out), "prices.txt");
+  ath_buffer table = ath_buffer_make(TABLE_BYTES_MAX);
+  ath_status status = ath_file_read(file, &table);
+  if (status == ATH_OK)
+    status = ath_context(find(table.length > 0 ? table.bytes : "", generation, out), "%s", file);
+  ath_buffer_free(&table);
+  return status;
+}
