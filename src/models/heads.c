@@ -4,18 +4,12 @@
 #include "models/roberta.h"
 
 /* Dense, GELU (whatever hidden_act says, as in the reference), LayerNorm, and the product with
- * the word embeddings, for the K chosen places only. */
-static ath_value masked_lm_head(const ath_model *self, ath_graph *g,
-                                const ath_forward_options *options, const ath_value *parameters,
-                                ath_value hidden) {
+ * the word embeddings: x [positions, hidden] → logits [positions, vocabulary]. */
+static ath_value masked_lm_head(const ath_model *self, ath_graph *g, const ath_value *parameters,
+                                ath_value x) {
   assert(self->count > FIRST_LAYER + HEAD_COUNT);
   const ath_value *p = parameters + self->count - HEAD_COUNT;
   ath_graph_set_scope(g, "lm_head");
-  ath_type flat = ath_type_make(options->compute, 2, options->batch_size * options->length,
-                                (int)self->config.hidden_size);
-  ath_type places = ath_type_make(ATH_I32, 1, options->positions);
-  ath_value positions = ath_graph_input(g, "positions", places);
-  ath_value x = ath_embedding(g, ath_reshape(g, hidden, flat), positions, -1);
   x = ath_activation(g, ath_model_linear(g, x, p[HEAD_WEIGHT], p[HEAD_BIAS]), ATH_GELU);
   x = ath_layer_norm(g, x, p[HEAD_NORM_SCALE], p[HEAD_NORM_SHIFT],
                      (float)self->config.layer_norm_eps);
@@ -31,7 +25,7 @@ ath_value ath_model_logits(const ath_model *self, ath_graph *graph,
     parameters[i] =
         ath_graph_variable(graph, self->parameters[i].name, self->parameters[i].type);
   ath_value hidden = ath_roberta_encode(self, graph, options, parameters);
-  return masked_lm_head(self, graph, options, parameters, hidden);
+  return masked_lm_head(self, graph, parameters, hidden);
 }
 
 ath_cross_entropy_result ath_masked_lm_loss(ath_graph *graph, ath_value logits) {

@@ -4,9 +4,9 @@
 
 #include "models/parameters.h"
 
-/* Hidden states [batch, length, hidden], of the element type options->compute; adds the inputs that
- * ath_model_logits lists but positions. `parameters` are the graph's variables in the model's
- * order. */
+/* The last hidden states of the chosen places, [positions, hidden], of the element type
+ * options->compute; adds the inputs that ath_model_logits lists. `parameters` are the graph's
+ * variables in the model's order. */
 ath_value ath_roberta_encode(const ath_model *self, ath_graph *graph,
                              const ath_forward_options *options, const ath_value *parameters);
 
