@@ -42,23 +42,23 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_buffer_format(out, "max_norm=%g", (double)its->max_norm);
 }
 
-/* In f32. "minimum" gives a NaN through, as above. */
+/* In f32. "minimum" gives a NaN through; without a limit a NaN is looked for. */
 static ath_status stablehlo(const ath_hlo_call *call) {
-  ath_hlo *h = call->hlo;
   const attributes *its = call->node->attributes;
-  ath_hlo_value squares = call->inputs[0], divisor = call->inputs[1];
-  ath_hlo_value zero = ath_hlo_constant(h, ATH_HLO_F32, 0);
-  ath_hlo_value one = ath_hlo_constant(h, ATH_HLO_F32, 1);
-  ath_hlo_value some = ath_hlo_compare(h, "NE", divisor, zero);
-  ath_hlo_value norm = ath_hlo_divide(h, ath_hlo_unary(h, "sqrt", squares), divisor);
-  ath_hlo_value limit = ath_hlo_constant(h, ATH_HLO_F32, (double)its->max_norm);
-  ath_hlo_value clipped = ath_hlo_divide(h, limit, ath_hlo_plus(h, norm, 1e-6));
-  /* Without a limit the norm still matters: a NaN must show in the scale. */
-  if (!(its->max_norm > 0)) clipped = ath_hlo_plus(h, ath_hlo_times(h, norm, 0), 1);
-  ath_hlo_value scale =
-      ath_hlo_divide(h, ath_hlo_binary(h, "minimum", clipped, one), divisor);
-  ath_hlo_out(call, 0, ath_hlo_select(h, some, scale, zero));
-  ath_hlo_out(call, 1, ath_hlo_select(h, some, norm, zero));
+  ath_hlo *h = call->hlo;
+  ath_hlo_value divisor = call->inputs[1], zero = ath_hlo_constant(h, ATH_HLO_F32, 0);
+  ath_hlo_value norm = ath_hlo_divide(h, ath_hlo_unary(h, "sqrt", call->inputs[0]), divisor);
+  ath_hlo_value clip = ath_hlo_constant(h, ATH_HLO_F32, 1);
+  if (its->max_norm > 0) {
+    ath_hlo_value limit = ath_hlo_constant(h, ATH_HLO_F32, (double)its->max_norm);
+    clip = ath_hlo_binary(h, "minimum", clip,
+                          ath_hlo_divide(h, limit, ath_hlo_plus(h, norm, 1e-6)));
+  } else {
+    clip = ath_hlo_select(h, ath_hlo_compare(h, "EQ", norm, norm), clip, norm);
+  }
+  ath_hlo_value scored = ath_hlo_compare(h, "NE", divisor, zero);
+  ath_hlo_out(call, 0, ath_hlo_select(h, scored, ath_hlo_divide(h, clip, divisor), zero));
+  ath_hlo_out(call, 1, ath_hlo_select(h, scored, norm, zero));
   return ath_hlo_status(h);
 }
 

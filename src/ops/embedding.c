@@ -4,7 +4,6 @@
  * it meets the gradient of the tied output projection and AdamW's moments, which are dense too. */
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 
 #include "ops/common_stablehlo.h"
 
@@ -139,20 +138,10 @@ static ath_status describe(const void *given, ath_buffer *out) {
   return ath_buffer_format(out, "padding_index=%d", its->padding_index);
 }
 
-/* A compiled program cannot stop at a bad id, and XLA would take the nearest row: the row is NaN
- * instead, and with it the loss. */
+/* A compiled program cannot stop at a bad id: the engine looks at ids before it runs. */
 static ath_status stablehlo(const ath_hlo_call *call) {
-  const attributes *its = call->node->attributes;
-  ath_hlo *h = call->hlo;
-  ath_hlo_value ids = call->inputs[1];
-  ath_hlo_value rows = ath_hlo_gather_rows(h, call->inputs[0], ids);
-  ath_hlo_value low = ath_hlo_constant(h, ATH_HLO_I32, 0);
-  ath_hlo_value high = ath_hlo_constant(h, ATH_HLO_I32, (double)its->rows);
-  ath_hlo_value good = ath_hlo_binary(h, "and", ath_hlo_compare(h, "GE", ids, low),
-                                      ath_hlo_compare(h, "LT", ids, high));
-  ath_hlo_out(call, 0, ath_hlo_select(h, ath_hlo_broadcast_columns(h, good, rows), rows,
-                                      ath_hlo_fill(h, rows, NAN)));
-  return ath_hlo_status(h);
+  ath_hlo_out(call, 0, ath_hlo_gather_rows(call->hlo, call->inputs[0], call->inputs[1]));
+  return ath_hlo_status(call->hlo);
 }
 
 static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input, int *weights) {
