@@ -8,6 +8,9 @@
 
 enum { LAYERS = 2, HIDDEN = 16, VOCAB = 48, BATCH = 4, LENGTH = 8, PLACES = 6, STEPS = 20 };
 
+/* Relative, of a loss. Over 20 steps 0.0009 is the most that was seen. */
+static const double TOLERANCE = 0.005;
+
 static ath_model *small_model(void) {
   ath_model_config config = ath_model_config_defaults();
   config.vocab_size = VOCAB;
@@ -137,7 +140,7 @@ static void train_plainly(ath_dtype compute, float losses[STEPS]) {
   ath_model_destroy(model);
 }
 
-static void losses_stay_within_two_percent_of_f32(void **state) {
+static void losses_stay_beside_those_of_f32(void **state) {
   (void)state;
   float half[STEPS], whole[STEPS];
   train_plainly(ATH_BF16, half);
@@ -145,7 +148,7 @@ static void losses_stay_within_two_percent_of_f32(void **state) {
   assert_true(whole[STEPS - 1] < 0.9f * whole[0]);
   int different = 0;
   for (int step = 0; step < STEPS; step++) {
-    assert_near(half[step], whole[step], 0, 0.02);
+    assert_near(half[step], whole[step], 0, TOLERANCE);
     different += half[step] != whole[step];
   }
   assert_true(different > STEPS / 2); /* bf16 it was */
@@ -199,7 +202,7 @@ static void train_on(const corpus *data, const char *device, bool bf16, const ch
 
 /* Beside the embedded engine in f32, which draws the same dropout; and the evaluation of the final
  * weights, in bf16, beside that of the saved model in f32. */
-static void a_run_on_xla_stays_within_two_percent_of_f32(void **state) {
+static void a_run_on_xla_stays_beside_f32(void **state) {
   (void)state;
   corpus data;
   float half[STEPS], whole[STEPS];
@@ -213,20 +216,20 @@ static void a_run_on_xla_stays_within_two_percent_of_f32(void **state) {
   train_on(&data, "cpu", false, in_folder(data.folder, "f32"), &summary, whole);
   train_on(&data, plugin, true, in_folder(data.folder, "bf16"), &summary, half);
   assert_true(half[STEPS - 1] < half[0]);
-  for (int step = 0; step < STEPS; step++) assert_near(half[step], whole[step], 0, 0.02);
+  for (int step = 0; step < STEPS; step++) assert_near(half[step], whole[step], 0, TOLERANCE);
   assert_true(memcmp(half, whole, sizeof half) != 0);
   assert_ok(ath_evaluate(in_folder(data.folder, "bf16"), data.validation, "cpu", &options, &eval));
   assert_true(summary.eval.scored == eval.scored && summary.eval.loss != eval.loss);
-  assert_near(summary.eval.loss, eval.loss, 0, 0.01);
+  assert_near(summary.eval.loss, eval.loss, 0, TOLERANCE);
   free_corpus(&data);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_variable_is_f32_and_every_matrix_converted_once),
-    cmocka_unit_test(losses_stay_within_two_percent_of_f32),
+    cmocka_unit_test(losses_stay_beside_those_of_f32),
     cmocka_unit_test(a_device_of_f32_says_so_at_set_up),
-    cmocka_unit_test(a_run_on_xla_stays_within_two_percent_of_f32),
+    cmocka_unit_test(a_run_on_xla_stays_beside_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
