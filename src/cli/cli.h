@@ -102,5 +102,7 @@ extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
     ath_command_data_verify;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
     ath_command_export, ath_command_plan;
+extern const ath_command ath_command_plugins_list, ath_command_plugins_install,
+    ath_command_devices;
 
 #endif

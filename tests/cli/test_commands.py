@@ -39,6 +39,9 @@ OPTIONS = {
     "train": TRAIN_OPTIONS,
     "eval": "model data batch-size mlm-probability seed max-samples device json",
     "fill-mask": "model top-k device json",
+    "plugins list": "json",
+    "plugins install": "index wheel",
+    "devices": "json",
 }
 
 

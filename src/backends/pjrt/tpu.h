@@ -6,7 +6,8 @@
 #include "athanor/status.h"
 
 /* Sets the environment so that libtpu compiles for slices that are not there: it asks no metadata
- * server, takes no lock, and logs nothing (but where TPU_LOG_DIR says). Before other threads run. */
+ * server, takes no lock, and logs nothing (but where TPU_LOG_DIR says). Before other threads
+ * run. */
 ath_status ath_tpu_prepare_ahead_of_time(void) ATH_MUST_CHECK;
 
 /* Looks for a TPU below `root` ("" for this machine): /dev/accel* or a numbered entry of /dev/vfio.
