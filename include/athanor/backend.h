@@ -13,7 +13,8 @@
  * reading an output or a variable waits for what it needs. A failure on the device is told by the
  * next call that waits. Compiled programs are kept on disk, in $XDG_CACHE_HOME/athanor/executables
  * or ~/.cache/athanor/executables (ATHANOR_COMPILE_CACHE=DIR: there; off: nowhere), up to 8 GiB, so
- * that a second start compiles nothing.
+ * that a second start compiles nothing. ATHANOR_XLA_OPTIONS="name=value,…" sets options of the
+ * compiler.
  *
  * Example
  *
@@ -46,11 +47,33 @@ typedef struct ath_backend ath_backend;
 typedef struct ath_state ath_state;
 typedef struct ath_program ath_program;
 
+/* Devices that share one program, data * fsdp * model of them. Each batch is shared by data * fsdp
+ * devices, which must divide its size. Along `data` every device holds all variables. Along `fsdp`
+ * matrices and their moments are cut into parts, which are put together where they are used
+ * (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP"). Along `model` attention is
+ * shared by heads and the feed-forward layers by columns (Shoeybi et al. 2019, "Megatron-LM").
+ * Results depend on the mesh only by rounding; variables are written and read whole. */
+typedef struct ath_mesh {
+  int data, fsdp, model;
+} ath_mesh;
+enum { ATH_MESH_DEVICES_MAX = 65536 };
+
+/* Reads "data=2,fsdp=4"; an axis that is left out is 1, and so is everything for NULL and "".
+ * ATH_USAGE for any other text. */
+ath_status ath_mesh_parse(const char *text, ath_mesh *out) ATH_MUST_CHECK;
+int ath_mesh_devices(const ath_mesh *mesh);
+/* Writes "data=2,fsdp=4,model=1" into `out` and returns it. */
+const char *ath_mesh_text(const ath_mesh *mesh, char out[64]);
+
 /* Opens a device by name: "cpu" is the embedded engine; "xla:cpu", "cuda", "tpu" and paths that end
  * in ".so" are PJRT plugins, of XLA or of who else makes one. ATH_UNSUPPORTED for an unknown name,
  * ATH_NOT_FOUND where the plugin is not installed or finds no device; there is never a silent
  * fall-back to another device. */
 ath_status ath_backend_open(const char *device, ath_backend **out) ATH_MUST_CHECK;
+/* The same on several devices, the default being one. ATH_INVALID, with the numbers, where there
+ * are fewer; ATH_UNSUPPORTED for more than one where the device is "cpu". */
+ath_status ath_backend_open_mesh(const char *device, const ath_mesh *mesh, ath_backend **out)
+    ATH_MUST_CHECK;
 void ath_backend_close(ath_backend *self);
 /* "cpu (AVX2, 2 threads)"; the backend's own, valid until it is closed. */
 const char *ath_backend_name(const ath_backend *self);

@@ -7,9 +7,14 @@
 static const ath_backend_table *const tables[] = {&ath_cpu_backend, &ath_xla_backend_table};
 
 ath_status ath_backend_open(const char *device, ath_backend **out) {
+  return ath_backend_open_mesh(device, &(ath_mesh){1, 1, 1}, out);
+}
+
+ath_status ath_backend_open_mesh(const char *device, const ath_mesh *mesh, ath_backend **out) {
   *out = NULL;
+  assert(mesh->data > 0 && mesh->fsdp > 0 && mesh->model > 0);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-    if (tables[i]->accepts(device)) return tables[i]->open(device, out);
+    if (tables[i]->accepts(device)) return tables[i]->open(device, mesh, out);
   return ath_fail(ATH_UNSUPPORTED, "device %s is not known; there are cpu, xla:cpu, cuda, tpu, and "
                   "the path of any PJRT plugin, which ends in .so", device);
 }

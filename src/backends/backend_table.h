@@ -11,7 +11,7 @@ typedef struct ath_backend_table {
   bool f32_only;                       /* see ath_backend_computes */
   int history;                         /* of how many runs a program keeps the outputs */
 
-  ath_status (*open)(const char *device, ath_backend **out);
+  ath_status (*open)(const char *device, const ath_mesh *mesh, ath_backend **out);
   void (*close)(ath_backend *self);
   const char *(*name)(const ath_backend *self);
 

@@ -17,9 +17,12 @@ static bool accepts(const char *device) { return strcmp(device, "cpu") == 0; }
 
 /* The kernels are chosen here, so that a wrong ATHANOR_ISA is told before any work is done; nodes
  * that ask for them later cannot fail. */
-static ath_status open(const char *device, ath_backend **out) {
-  (void)device;
+static ath_status open(const char *device, const ath_mesh *mesh, ath_backend **out) {
+  char text[64];
   const ath_kernels *kernels;
+  if (ath_mesh_devices(mesh) > 1)
+    return ath_fail(ATH_UNSUPPORTED, "mesh %s: the device %s is one device; xla:cpu can be as many "
+                    "as wanted", ath_mesh_text(mesh, text), device);
   ATH_TRY(ath_kernels_get(&kernels));
   cpu_backend *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the CPU engine");

@@ -8,6 +8,8 @@
 #include "backends/pjrt/cache.h"
 #include "backends/pjrt/engine.h"
 
+enum { CPU_DEVICES_MAX = 256 };
+
 /* The devices that have a name, and the path of any plugin. */
 static bool accepts(const char *device) {
   size_t length = strlen(device);
@@ -42,22 +44,41 @@ static void limit_threads(void) {
   setenv("NPROC", count, 0);
 }
 
+/* A CPU is as many devices as the mesh wants, within reason. */
 static ath_status create_client(ath_xla_backend *self, const char *device) {
-  static const ath_pjrt_option
-      one_device = {.name = "cpu_device_count", .kind = ATH_PJRT_INTEGER, .integer = 1},
+  const ath_pjrt_option
+      devices = {.name = "cpu_device_count", .kind = ATH_PJRT_INTEGER, .integer = self->devices},
       most_memory = {.name = "memory_fraction", .kind = ATH_PJRT_FLOAT, .number = 0.9f};
   bool cpu = is_for_cpu(self, device), cuda = strcmp(device, "cuda") == 0;
-  const ath_pjrt_option *options = cpu ? &one_device : cuda ? &most_memory : NULL;
+  const ath_pjrt_option *options = cpu ? &devices : cuda ? &most_memory : NULL;
+  if (cpu && self->devices > CPU_DEVICES_MAX)
+    return ath_fail(ATH_INVALID, "a mesh of %d devices, and a CPU can be at most %d", self->devices,
+                    CPU_DEVICES_MAX);
   return ath_pjrt_client_create(self->plugin, options, options != NULL, &self->client);
 }
 
-/* "xla:cpu (cpu, PJRT 0.115, pjrt_c_api_cpu_plugin.so)" */
+static ath_status check_devices(const ath_xla_backend *self, const char *device) {
+  char text[64];
+  int found = ath_pjrt_client_device_count(self->client);
+  if (found < 1)
+    return ath_fail(ATH_NOT_FOUND, "device %s: its plugin %s finds no device", device,
+                    ath_pjrt_plugin_path(self->plugin));
+  if (found >= self->devices) return ATH_OK;
+  return ath_fail(ATH_INVALID, "mesh %s has %d devices, but %s has %d",
+                  ath_mesh_text(&self->mesh, text), self->devices, device, found);
+}
+
+/* "xla:cpu (cpu, PJRT 0.115, pjrt_c_api_cpu_plugin.so)", with the mesh if it is more than one. */
 static void make_name(ath_xla_backend *self, const char *device) {
   int major, minor;
   ath_pjrt_plugin_version(self->plugin, &major, &minor);
   const char *file = file_name(ath_pjrt_plugin_path(self->plugin));
-  snprintf(self->name, sizeof self->name, "%s (%s, PJRT %d.%d, %s)",
-           strchr(device, '/') != NULL ? ath_pjrt_client_platform(self->client) : device,
+  char devices[96] = "", mesh[64];
+  if (self->devices > 1)
+    snprintf(devices, sizeof devices, "%d devices, %s, ", self->devices,
+             ath_mesh_text(&self->mesh, mesh));
+  snprintf(self->name, sizeof self->name, "%s (%s%s, PJRT %d.%d, %s)",
+           strchr(device, '/') != NULL ? ath_pjrt_client_platform(self->client) : device, devices,
            ath_pjrt_client_device_kind(self->client, 0), major, minor, file);
 }
 
@@ -72,9 +93,7 @@ static ath_status open_device(ath_xla_backend *self, const char *device) {
   limit_threads();
   ATH_TRY(ath_pjrt_plugin_load(device, false, &self->plugin));
   ATH_TRY(create_client(self, device));
-  if (ath_pjrt_client_device_count(self->client) < 1)
-    return ath_fail(ATH_NOT_FOUND, "device %s: its plugin %s finds no device", device,
-                    ath_pjrt_plugin_path(self->plugin));
+  ATH_TRY(check_devices(self, device));
   make_name(self, device);
   ATH_TRY(find_cache(self));
   return ath_xla_describe_machine(self);
@@ -87,10 +106,11 @@ static void close_device(ath_backend *base) {
   free(self);
 }
 
-static ath_status open(const char *device, ath_backend **out) {
+static ath_status open(const char *device, const ath_mesh *mesh, ath_backend **out) {
   ath_xla_backend *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a device");
-  self->base.table = &ath_xla_backend_table;
+  *self = (ath_xla_backend){.base.table = &ath_xla_backend_table, .mesh = *mesh,
+                            .devices = ath_mesh_devices(mesh)};
   ath_status status = open_device(self, device);
   if (status == ATH_OK) *out = &self->base;
   else close_device(&self->base);

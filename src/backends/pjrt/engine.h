@@ -21,7 +21,9 @@ typedef struct ath_xla_backend {
   ath_backend base;
   ath_pjrt_plugin *plugin;
   ath_pjrt_client *client;
-  char name[192];
+  ath_mesh mesh;
+  int devices; /* of the mesh */
+  char name[256];
   char cache[ATH_PATH_MAX]; /* "": compile always */
   char *machine;            /* what an executable depends on beside its program */
   size_t machine_size;
