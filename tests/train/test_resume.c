@@ -260,6 +260,20 @@ static void a_setting_that_changes_the_result_is_refused(void **state) {
   ath_train_options_free(&options);
 }
 
+static void a_setting_that_an_older_program_did_not_know_counts_as_off(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  assert_fails(run_until(&options, "older", 5), ATH_INTERRUPTED, "checkpoint-5");
+  const char *checkpoint = in_run("older", "checkpoint-5");
+  shell("grep -q '\"bf16\": false' '%s'/training/state.json%s", checkpoint, "");
+  shell("cd '%s' && sed -i '/bf16/s/bf16/unheard_of/' training/state.json && "
+        "sha256sum $(awk '{print $2}' SHA256SUMS) > ../sums%s && mv ../sums SHA256SUMS",
+        checkpoint, "");
+  assert_ok(run_until(&options, "older", 0));
+  assert_int_equal(last_summary.resumed_from, 5);
+  ath_train_options_free(&options);
+}
+
 static void a_finished_model_is_not_written_over_unasked(void **state) {
   (void)state;
   ath_train_options options = small_run(&data);
@@ -307,6 +321,7 @@ int main(void) {
     cmocka_unit_test(a_save_that_fails_keeps_the_one_before),
     cmocka_unit_test(only_the_newest_checkpoints_are_kept),
     cmocka_unit_test(a_setting_that_changes_the_result_is_refused),
+    cmocka_unit_test(a_setting_that_an_older_program_did_not_know_counts_as_off),
     cmocka_unit_test(a_finished_model_is_not_written_over_unasked),
     cmocka_unit_test(a_checkpoint_may_be_named),
     cmocka_unit_test(a_second_run_in_a_folder_is_refused_and_harms_nothing),
