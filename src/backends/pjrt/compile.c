@@ -150,7 +150,7 @@ ath_status ath_xla_compile(ath_xla_backend *self, const ath_buffer *text,
   ath_xla_overrides overrides;
   ATH_TRY(ath_xla_overrides_read(&overrides));
   const ath_pjrt_compile_options options = {
-    .partitions = 1, .overrides = overrides.items, .override_count = overrides.count};
+    .partitions = self->devices, .overrides = overrides.items, .override_count = overrides.count};
   if (*self->cache == '\0') return compile(self, text, &options, out);
   char key[ATH_SHA256_TEXT];
   ath_buffer bytes = ath_buffer_make(PROCESSOR_LIMIT);

@@ -1,5 +1,6 @@
 /* engine.h: the XLA engine, as its files share it: backend.c opens a device, state.c keeps the
- * variables in its memory, compile.c makes executables, program.c runs them.
+ * variables in its memory, shards.c cuts values into the parts of a mesh's devices, compile.c makes
+ * executables, program.c runs them.
  *
  * Everything is given to the device in order and without waiting; only reading an output or a
  * variable waits. */
@@ -8,6 +9,7 @@
 
 #include "backends/backend_table.h"
 #include "backends/pjrt/client.h"
+#include "backends/pjrt/mesh.h"
 #include "base/hash_map.h"
 #include "storage/file.h"
 
@@ -40,13 +42,26 @@ ath_status ath_xla_compile(ath_xla_backend *self, const ath_buffer *text,
 /* Logs what was compiled since the last time, if anything. */
 void ath_xla_tell_compilations(ath_xla_backend *self);
 
+/* --- shards.c --- */
+
+/* A value's parts as new buffers, out[device]: none is left after a failure. */
+ath_status ath_xla_put(const ath_xla_backend *self, const ath_split *split, const ath_type *type,
+                       const void *data, ath_pjrt_buffer **out) ATH_MUST_CHECK;
+/* Waits for the parts, and puts them together in `data`. */
+ath_status ath_xla_fetch(const ath_xla_backend *self, const ath_split *split,
+                         const ath_type *type, ath_pjrt_buffer *const *buffers, void *data)
+    ATH_MUST_CHECK;
+/* Destroys the first `count` of a value's buffers, of which any may be NULL, and forgets them. */
+void ath_xla_release(const ath_xla_backend *self, ath_pjrt_buffer **buffers, int count);
+
 /* --- state.c --- */
 
-/* A variable in the device's memory. Runs use its buffer up and put another in its place. */
+/* A variable in the devices' memory. Runs use its buffers up and put others in their place. */
 typedef struct ath_xla_variable {
   char *name;
   ath_type type;
-  ath_pjrt_buffer *buffer; /* NULL: zeros that no run has needed yet */
+  ath_split split;
+  ath_pjrt_buffer **buffers; /* [device]; the first is NULL: zeros that no run has needed yet */
 } ath_xla_variable;
 
 typedef struct ath_xla_state {
@@ -69,8 +84,8 @@ bool ath_xla_state_variable(const ath_state *self, size_t index, const char **na
  * is of another type. */
 ath_status ath_xla_state_bind(ath_xla_state *self, const char *name, const ath_type *type,
                               size_t *index) ATH_MUST_CHECK;
-/* The buffer of a variable, which stays the state's. */
-ath_status ath_xla_state_buffer(ath_xla_state *self, size_t index, ath_pjrt_buffer **out)
+/* The buffers of a variable, [device], which stay the state's. */
+ath_status ath_xla_state_buffers(ath_xla_state *self, size_t index, ath_pjrt_buffer *const **out)
     ATH_MUST_CHECK;
 
 /* --- program.c, run.c --- */

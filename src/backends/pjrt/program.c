@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/pjrt/partition.h"
 #include "backends/pjrt/program.h"
 #include "graph/op.h"
 
@@ -173,13 +174,16 @@ static ath_status place_all(const builder *self) {
   xla_program *program = self->program;
   size_t arguments = (size_t)program->signature.argument_count;
   size_t results = (size_t)program->signature.result_count;
+  size_t devices = (size_t)program->state->backend->devices;
   program->argument_places = alloc(self, arguments, sizeof *program->argument_places);
   program->result_places = alloc(self, results, sizeof *program->result_places);
-  program->arguments = alloc(self, arguments, sizeof *program->arguments);
-  program->results = alloc(self, results, sizeof *program->results);
+  program->arguments = alloc(self, devices * arguments, sizeof *program->arguments);
+  program->results = alloc(self, devices * results, sizeof *program->results);
+  program->parts = alloc(self, devices, sizeof *program->parts);
   program->outputs = alloc(self, results, sizeof *program->outputs);
   if (program->argument_places == NULL || program->result_places == NULL ||
-      program->arguments == NULL || program->results == NULL || program->outputs == NULL)
+      program->arguments == NULL || program->results == NULL || program->parts == NULL ||
+      program->outputs == NULL)
     return ATH_NO_MEMORY;
   for (size_t i = 0; i < arguments; i++) ATH_TRY(place_argument(program, (int)i));
   for (size_t i = 0; i < results; i++) ATH_TRY(place_result(program, (int)i));
@@ -190,10 +194,15 @@ static ath_status place_all(const builder *self) {
 
 static ath_status compile(const builder *self) {
   xla_program *program = self->program;
+  const ath_xla_backend *backend = program->state->backend;
   ath_buffer text = ath_buffer_make(TEXT_LIMIT);
-  ath_hlo_module_options options = {0};
+  ath_partition partition;
+  ATH_TRY(ath_partition_create(&backend->mesh, self->graph, &partition));
+  ath_hlo_module_options options = {
+    .sharding = backend->devices > 1 ? &partition.sharding : NULL};
   ath_status status = ath_hlo_module_print(self->graph, &options, program->arena,
                                            &program->signature, &text);
+  ath_partition_destroy(&partition);
   if (status == ATH_OK)
     status = ath_xla_compile(program->state->backend, &text, &program->executable);
   ath_buffer_free(&text);
@@ -216,6 +225,8 @@ static ath_status build(builder *self) {
   ATH_TRY(compile(self));
   assert(ath_pjrt_executable_result_count(self->program->executable) ==
          self->program->signature.result_count);
+  assert(ath_pjrt_executable_partitions(self->program->executable) ==
+         self->program->state->backend->devices);
   ATH_TRY(place_all(self));
   return read_memory(self->program);
 }

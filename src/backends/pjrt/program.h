@@ -30,7 +30,8 @@ typedef struct xla_id_check {
 typedef struct xla_output {
   const char *name;
   ath_type type;
-  ath_pjrt_buffer *buffers[ATH_XLA_HISTORY]; /* of the latest run, of the one before */
+  /* Of the latest run, of the one before; outputs are whole on every device, the first one's stay. */
+  ath_pjrt_buffer *buffers[ATH_XLA_HISTORY];
 } xla_output;
 
 /* Everything but executable and buffers lies in the arena. */
@@ -42,7 +43,8 @@ typedef struct xla_program {
   ath_hlo_signature signature;
   size_t *argument_places; /* [argument]: of its variable in the state, or among inputs */
   size_t *result_places;   /* [result]: of its variable in the state, or among outputs */
-  ath_pjrt_buffer **arguments, **results; /* of the run being started */
+  ath_pjrt_buffer **arguments, **results; /* of the run being started: [device][index] */
+  ath_pjrt_buffer **parts;                /* of one value, [device] */
   xla_input *inputs;
   xla_id_check *checks;
   xla_output *outputs;

@@ -45,49 +45,65 @@ static ath_status check_ids(const xla_program *self, const xla_id_check *check) 
 
 /* --- arguments and results ----------------------------------------------------------------- */
 
-/* Inputs are copied to the device now; the host's memory may change as soon as the run is under
- * way. Variables stay the state's. */
+/* An input's parts, as self->parts. They are copied to the devices now; the host's memory may
+ * change as soon as the run is under way. */
+static ath_status put_input(const xla_program *self, const xla_input *input) {
+  const ath_xla_backend *backend = self->state->backend;
+  ath_split split = ath_mesh_input(&backend->mesh, &input->type);
+  return ath_context(ath_xla_put(backend, &split, &input->type, input->data, self->parts),
+                     "input %s", input->name);
+}
+
+/* Variables stay the state's. */
 static ath_status gather_argument(xla_program *self, int index) {
   const ath_hlo_port *port = &self->signature.arguments[index];
   size_t place = self->argument_places[index];
-  self->arguments[index] = NULL;
+  ath_pjrt_buffer *const *parts = self->parts;
   if (port->kind == ATH_HLO_VARIABLE)
-    return ath_xla_state_buffer(self->state, place, &self->arguments[index]);
-  const xla_input *input = &self->inputs[place];
-  ATH_TRY_CONTEXT(ath_pjrt_buffer_create(self->state->backend->client, 0, &input->type,
-                                         input->data, &self->arguments[index]),
-                  "input %s", input->name);
+    ATH_TRY(ath_xla_state_buffers(self->state, place, &parts));
+  else
+    ATH_TRY(put_input(self, &self->inputs[place]));
+  for (int d = 0; d < self->state->backend->devices; d++)
+    self->arguments[d * self->signature.argument_count + index] = parts[d];
   return ATH_OK;
 }
 
-/* The device keeps what a run still needs of them. */
+/* The devices keep what a run still needs of them. */
 static void release_inputs(xla_program *self, int gathered) {
-  for (int i = 0; i < gathered; i++)
-    if (self->signature.arguments[i].kind == ATH_HLO_INPUT)
-      ath_pjrt_buffer_destroy(self->arguments[i]);
+  for (int d = 0; d < self->state->backend->devices; d++)
+    for (int i = 0; i < gathered; i++)
+      if (self->signature.arguments[i].kind == ATH_HLO_INPUT)
+        ath_pjrt_buffer_destroy(self->arguments[d * self->signature.argument_count + i]);
 }
 
-/* The variable's buffer was donated to the run; its new value, which may still be in the making,
- * takes its place. */
-static void adopt_variable(xla_program *self, size_t place, ath_pjrt_buffer *buffer) {
+/* The variable's buffers were donated to the run; its new value, which may still be in the making,
+ * takes their place. */
+static void adopt_variable(xla_program *self, size_t place) {
   ath_xla_variable *variable = &self->state->variables[place];
-  ath_pjrt_buffer_destroy(variable->buffer);
-  variable->buffer = buffer;
+  int devices = self->state->backend->devices;
+  ath_xla_release(self->state->backend, variable->buffers, devices);
+  memcpy(variable->buffers, self->parts, (size_t)devices * sizeof *self->parts);
 }
 
-static void adopt_output(xla_output *output, ath_pjrt_buffer *buffer) {
+static void adopt_output(xla_program *self, xla_output *output) {
   ath_pjrt_buffer_destroy(output->buffers[ATH_XLA_HISTORY - 1]);
   for (int h = ATH_XLA_HISTORY - 1; h > 0; h--) output->buffers[h] = output->buffers[h - 1];
-  output->buffers[0] = buffer;
+  output->buffers[0] = self->parts[0];
+  self->parts[0] = NULL;
+  ath_xla_release(self->state->backend, self->parts, self->state->backend->devices);
 }
 
 static void adopt_results(xla_program *self) {
-  for (int i = 0; i < self->signature.result_count; i++) {
-    assert(self->results[i] != NULL);
+  int count = self->signature.result_count;
+  for (int i = 0; i < count; i++) {
+    for (int d = 0; d < self->state->backend->devices; d++) {
+      self->parts[d] = self->results[d * count + i];
+      assert(self->parts[d] != NULL);
+    }
     if (self->signature.results[i].kind == ATH_HLO_NEW_VARIABLE)
-      adopt_variable(self, self->result_places[i], self->results[i]);
+      adopt_variable(self, self->result_places[i]);
     else
-      adopt_output(&self->outputs[self->result_places[i]], self->results[i]);
+      adopt_output(self, &self->outputs[self->result_places[i]]);
   }
 }
 
@@ -96,7 +112,10 @@ static void adopt_results(xla_program *self) {
 static ath_status start(xla_program *self) {
   int gathered = 0, count = self->signature.argument_count;
   ath_status status = ATH_OK;
-  while (gathered < count && status == ATH_OK) status = gather_argument(self, gathered++);
+  while (gathered < count && status == ATH_OK) {
+    status = gather_argument(self, gathered);
+    gathered += status == ATH_OK;
+  }
   if (status == ATH_OK)
     status = ath_pjrt_execute(self->executable, self->arguments, count, self->results);
   release_inputs(self, gathered);
@@ -106,13 +125,13 @@ static ath_status start(xla_program *self) {
 
 ath_status ath_xla_program_wait(ath_program *base) {
   xla_program *self = (xla_program *)base;
-  ath_pjrt_buffer *last = NULL;
+  ath_pjrt_buffer *const *last = NULL;
   if (self->runs == 0) return ATH_OK;
   self->state->ahead = 0;
-  if (self->output_count > 0) last = self->outputs[0].buffers[0];
+  if (self->output_count > 0) last = &self->outputs[0].buffers[0];
   else if (self->signature.result_count > 0)
-    ATH_TRY(ath_xla_state_buffer(self->state, self->result_places[0], &last));
-  return last != NULL ? ath_pjrt_buffer_wait(last) : ATH_OK;
+    ATH_TRY(ath_xla_state_buffers(self->state, self->result_places[0], &last));
+  return last != NULL ? ath_pjrt_buffer_wait(last[0]) : ATH_OK;
 }
 
 /* The host is at most one run of a program ahead of the device: it prepares the next batch and

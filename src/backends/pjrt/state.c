@@ -1,4 +1,4 @@
-/* state.c: the variables of the XLA engine, in the device's memory. */
+/* state.c: the variables of the XLA engine, in the devices' memory. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,9 @@ ath_status ath_xla_state_create(ath_backend *backend, ath_state **out) {
 void ath_xla_state_destroy(ath_state *base) {
   ath_xla_state *self = (ath_xla_state *)base;
   for (size_t i = 0; i < self->count; i++) {
+    ath_xla_release(self->backend, self->variables[i].buffers, self->backend->devices);
+    free(self->variables[i].buffers);
     free(self->variables[i].name);
-    ath_pjrt_buffer_destroy(self->variables[i].buffer);
   }
   ath_hash_map_destroy(self->indices);
   free(self->variables);
@@ -49,14 +50,20 @@ static ath_status make_room(ath_xla_state *self) {
 /* Nothing goes to the device yet: most variables are written before the first run. */
 static ath_status add(ath_xla_state *self, const char *name, const ath_type *type) {
   ATH_TRY(make_room(self));
-  char *copy = strdup(name);
-  if (copy == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
-  ath_status status =
-      ath_hash_map_set(self->indices, name, strlen(name), (int32_t)self->count);
+  ath_xla_variable added = {.name = strdup(name), .type = *type,
+                            .split = ath_mesh_variable(&self->backend->mesh, name, type)};
+  added.buffers = calloc((size_t)self->backend->devices, sizeof *added.buffers);
+  ath_status status = added.name != NULL && added.buffers != NULL
+                          ? ATH_OK
+                          : ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
   if (status == ATH_OK)
-    self->variables[self->count++] = (ath_xla_variable){.name = copy, .type = *type};
-  else
-    free(copy);
+    status = ath_hash_map_set(self->indices, name, strlen(name), (int32_t)self->count);
+  if (status == ATH_OK) {
+    self->variables[self->count++] = added;
+  } else {
+    free(added.name);
+    free(added.buffers);
+  }
   return status;
 }
 
@@ -78,17 +85,18 @@ static ath_status upload_zeros(const ath_xla_state *self, ath_xla_variable *vari
   if (zeros == NULL)
     return ath_fail(ATH_NO_MEMORY, "variable %s: no memory for %zu bytes", variable->name,
                     ath_type_bytes(&variable->type));
-  ath_status status = ath_pjrt_buffer_create(self->backend->client, 0, &variable->type, zeros,
-                                             &variable->buffer);
+  ath_status status = ath_xla_put(self->backend, &variable->split, &variable->type, zeros,
+                                  variable->buffers);
   free(zeros);
   return ath_context(status, "variable %s", variable->name);
 }
 
-ath_status ath_xla_state_buffer(ath_xla_state *self, size_t index, ath_pjrt_buffer **out) {
+ath_status ath_xla_state_buffers(ath_xla_state *self, size_t index,
+                                 ath_pjrt_buffer *const **out) {
   assert(index < self->count);
   ath_xla_variable *variable = &self->variables[index];
-  if (variable->buffer == NULL) ATH_TRY(upload_zeros(self, variable));
-  *out = variable->buffer;
+  if (variable->buffers[0] == NULL) ATH_TRY(upload_zeros(self, variable));
+  *out = variable->buffers;
   return ATH_OK;
 }
 
@@ -105,23 +113,31 @@ static ath_status check(const ath_xla_state *self, const char *name, size_t byte
                   ath_type_text(&(*out)->type, text), ath_type_bytes(&(*out)->type), bytes);
 }
 
+/* The old value stays when the new one cannot be had, as far as there is memory for both; so the
+ * new one is made first, in a list of its own. */
 ath_status ath_xla_state_write(ath_state *base, const char *name, const void *data, size_t bytes) {
   ath_xla_state *self = (ath_xla_state *)base;
   ath_xla_variable *found;
-  ath_pjrt_buffer *buffer = NULL;
   ATH_TRY(check(self, name, bytes, &found));
-  ATH_TRY_CONTEXT(ath_pjrt_buffer_create(self->backend->client, 0, &found->type, data, &buffer),
-                  "variable %s", name);
-  ath_pjrt_buffer_destroy(found->buffer);
-  found->buffer = buffer;
-  return ATH_OK;
+  ath_pjrt_buffer **buffers = calloc((size_t)self->backend->devices, sizeof *buffers);
+  if (buffers == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
+  ath_status status = ath_xla_put(self->backend, &found->split, &found->type, data, buffers);
+  if (status == ATH_OK) {
+    ath_xla_release(self->backend, found->buffers, self->backend->devices);
+    memcpy(found->buffers, buffers, (size_t)self->backend->devices * sizeof *buffers);
+  }
+  free(buffers);
+  return ath_context(status, "variable %s", name);
 }
 
 ath_status ath_xla_state_read(const ath_state *base, const char *name, void *data, size_t bytes) {
+  const ath_xla_state *self = (const ath_xla_state *)base;
   ath_xla_variable *found;
-  ATH_TRY(check((const ath_xla_state *)base, name, bytes, &found));
-  if (found->buffer != NULL)
-    return ath_context(ath_pjrt_buffer_read(found->buffer, data, bytes), "variable %s", name);
+  ATH_TRY(check(self, name, bytes, &found));
+  if (found->buffers[0] != NULL)
+    return ath_context(
+        ath_xla_fetch(self->backend, &found->split, &found->type, found->buffers, data),
+        "variable %s", name);
   memset(data, 0, bytes);
   return ATH_OK;
 }
