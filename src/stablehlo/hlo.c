@@ -76,11 +76,11 @@ static bool kept(ath_hlo *self, ath_status status) {
 
 /* --- names --------------------------------------------------------------------------------- */
 
-/* MLIR takes letters, digits, "$", "." "_" and "-" in names that do not begin with a digit. "$" is
- * kept for telling apart names that are the same after this. */
+/* MLIR takes letters, digits, "$", ".", "_" and "-" in names that do not begin with a digit and are
+ * not empty. "$" is kept for telling apart names that are the same after this. */
 static void write_identifier(char *out, const char *name) {
   size_t at = 0;
-  if (name[0] >= '0' && name[0] <= '9') out[at++] = '_';
+  if (name[0] == '\0' || (name[0] >= '0' && name[0] <= '9')) out[at++] = '_';
   for (; *name != '\0' && at < NAME_LENGTH_MAX; name++) {
     char c = *name;
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -36,6 +36,5 @@ static inline ath_value squared(ath_graph *g, ath_value x) {
 }
 
 static const ath_type matrix = {.dtype = ATH_F32, .rank = 2, .dims = {4, 2}};
-static const ath_type scalar = {.dtype = ATH_F32};
 
 #endif

@@ -39,6 +39,13 @@ def signature(text):
     return types(arguments), types(results)
 
 
+def names(text):
+    """The names of @main's arguments and results, the latter from the comments behind them."""
+    head = text.split("@main(")[1].split(") {\n")[0]
+    arguments, results = head.split(") -> (")
+    return re.findall(r"%(\S+): tensor", arguments), re.findall(r" // (.*)\n", results)
+
+
 @functools.cache
 def runner(engine, devices):
     """One process for each engine: a plugin takes a while to load."""

@@ -269,6 +269,7 @@ static void a_sharding_that_text_cannot_hold_is_refused(void **state) {
 
 static void floats_are_printed_as_bits(void **state) {
   (void)state;
+  ath_type scalar = {.dtype = ATH_F32};
   ath_type narrow = {.dtype = ATH_BF16, .rank = 1, .dims = {3}};
   ath_graph_output(g, "tenth", ath_graph_constant(g, matrix, 0.1));
   ath_graph_output(g, "narrow", ath_graph_constant(g, narrow, 0.1));
