@@ -39,6 +39,7 @@ OPTIONS = {
     "train": TRAIN_OPTIONS,
     "eval": "model data batch-size mlm-probability seed max-samples device json",
     "fill-mask": "model top-k device json",
+    "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output "),
     "plugins list": "json",
     "plugins install": "index wheel",
     "devices": "json",
