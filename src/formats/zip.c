@@ -32,14 +32,16 @@ static ath_status damaged(const char *archive, const char *what) {
 
 /* --- finding ------------------------------------------------------------------------------ */
 
-/* The end record stands at the end, before a comment of unknown length. */
+/* The end record stands at the end, before a comment whose length it tells: what looks like one
+ * within the comment does not reach to the end of the file. */
 static const uint8_t *find_end(const ath_mapping *file) {
   if (file->size < END_SIZE) return NULL;
   size_t furthest = file->size - END_SIZE;
   size_t nearest = furthest > COMMENT_MAX ? furthest - COMMENT_MAX : 0;
   for (size_t at = furthest + 1; at > nearest; at--) {
     const uint8_t *end = file->bytes + at - 1;
-    if (memcmp(end, "PK\5\6", 4) == 0) return end;
+    uint64_t size = END_SIZE + load_u16(end + 20);
+    if (memcmp(end, "PK\5\6", 4) == 0 && at - 1 + size == file->size) return end;
   }
   return NULL;
 }

@@ -9,6 +9,7 @@
  *     null:NAME        the table has NULL for PJRT_NAME
  *     fail:NAME        PJRT_NAME gives an error, with the code of FAKE_PJRT_CODE
  *     late             runs succeed, and what is awaited fails
+ *     crash            making a client ends the process
  *
  * A program is any text; it has one result, a copy of its first argument. Live objects are counted,
  * and so is what the caller does against the rules. */
@@ -123,7 +124,7 @@ static const int64_t version[3] = {9, 8, 7};
 static const long_value attributes[2] = {
   {{.struct_size = sizeof(long_value), .name = "xla_version", .name_size = 11,
     .type = PJRT_NamedValue_kInt64, .int64_value = 42, .value_size = 1}, {1, 2, 3}},
-  {{.struct_size = sizeof(long_value), .name = "stablehlo_current_version?",
+  {{.struct_size = sizeof(long_value), .name = "stablehlo_current_version, and more",
     .name_size = 25, .type = PJRT_NamedValue_kInt64List, .int64_array_value = version,
     .value_size = 3}, {1, 2, 3}},
 };
@@ -155,6 +156,7 @@ static void see_options(const PJRT_NamedValue *options, size_t count) {
 }
 
 FAKE(Client_Create) {
+  if (asked("crash", "")) abort();
   see_options(args->create_options, args->num_options);
   PJRT_Client *client = make(sizeof *client);
   for (int i = 0; i < 2; i++) {
