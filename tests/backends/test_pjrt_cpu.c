@@ -298,7 +298,7 @@ static void a_wrong_compiler_option_is_named_and_ends_nothing(void **state) {
   }
 }
 
-/* Two devices, and the argument lies on the wrong one: the run refuses, and nothing is left over. */
+/* The argument lies on the wrong one of two devices: the run refuses, and nothing is left over. */
 static void an_argument_on_another_device_is_refused(void **state) {
   (void)state;
   for (int i = 0; i < CPU_PLUGINS; i++) {
