@@ -251,7 +251,17 @@ static void a_program_for_four_devices_puts_partition_i_on_device_i(void **state
     }
     for (int k = 0; k < 4; k++) ath_pjrt_buffer_destroy(arguments[k]);
     for (int k = 0; k < 8; k++) ath_pjrt_buffer_destroy(results[k]);
+    ath_buffer bytes = ath_buffer_make(1 << 24);
+    assert_ok(ath_pjrt_executable_serialize(program, &bytes));
     ath_pjrt_executable_destroy(program);
+    assert_ok(ath_pjrt_executable_load(client, bytes.bytes, bytes.length, &program));
+    assert_int_equal(ath_pjrt_executable_partitions(program), 4);
+    ath_pjrt_executable_destroy(program);
+    ath_pjrt_client_destroy(client);
+    client = open_cpu(cpu_plugins[i], 2); /* its devices 2 and 3 are not there */
+    assert_true(ath_pjrt_executable_load(client, bytes.bytes, bytes.length, &program) != ATH_OK);
+    assert_null(program);
+    ath_buffer_free(&bytes);
     ath_pjrt_client_destroy(client);
   }
 }

@@ -83,6 +83,26 @@ void ath_pjrt_executable_destroy(ath_pjrt_executable *self) {
   free(self);
 }
 
+/* Takes over a loaded program, whose partition i must be on the client's device i: where the caller
+ * puts its arguments. */
+static ath_status wrap_loaded(ath_pjrt_client *client, PJRT_LoadedExecutable *loaded,
+                              ath_pjrt_executable **out) {
+  ath_pjrt_executable *self;
+  ATH_TRY(ath_pjrt_executable_wrap(client->plugin, loaded, NULL, &self));
+  ATH_PJRT_ARGS(args, LoadedExecutable_AddressableDevices, .executable = loaded);
+  ath_status status = ATH_PJRT_CALL(client->plugin, LoadedExecutable_AddressableDevices, &args);
+  for (int i = 0; i < self->partitions && status == ATH_OK; i++)
+    if (i >= client->device_count || args.addressable_devices[i] != client->devices[i])
+      status = ath_fail(ATH_MISMATCH, "%s: a program for other devices than these %d",
+                        client->plugin->path, client->device_count);
+  if (status != ATH_OK) {
+    ath_pjrt_executable_destroy(self);
+    return status;
+  }
+  *out = self;
+  return ATH_OK;
+}
+
 ath_status ath_pjrt_compile(ath_pjrt_client *client, const char *text, size_t length,
                             const ath_pjrt_compile_options *options, ath_pjrt_executable **out) {
   *out = NULL;
@@ -98,7 +118,7 @@ ath_status ath_pjrt_compile(ath_pjrt_client *client, const char *text, size_t le
   if (status == ATH_OK) status = ATH_PJRT_CALL(client->plugin, Client_Compile, &args);
   ath_buffer_free(&bytes);
   if (status != ATH_OK) return status;
-  return ath_pjrt_executable_wrap(client->plugin, args.executable, NULL, out);
+  return wrap_loaded(client, args.executable, out);
 }
 
 int ath_pjrt_executable_result_count(const ath_pjrt_executable *self) {
@@ -124,7 +144,7 @@ ath_status ath_pjrt_executable_load(ath_pjrt_client *client, const void *bytes, 
   ATH_PJRT_ARGS(args, Executable_DeserializeAndLoad, .client = client->client,
                 .serialized_executable = bytes, .serialized_executable_size = size);
   ATH_TRY(ATH_PJRT_CALL(client->plugin, Executable_DeserializeAndLoad, &args));
-  return ath_pjrt_executable_wrap(client->plugin, args.loaded_executable, NULL, out);
+  return wrap_loaded(client, args.loaded_executable, out);
 }
 
 ath_status ath_pjrt_executable_program(const ath_pjrt_executable *self, ath_buffer *out) {
