@@ -1,0 +1,290 @@
+/* test_costs.c: reading a compiled program, adding up its estimates, and what they become on a
+ * slice. The program is made here, field by field, as hlo.proto numbers them. */
+#include "base/buffer.h"
+#include "formats/wire.h"
+#include "plan/chips.h"
+#include "testing.h"
+
+/* --- making a program ---------------------------------------------------------------------- */
+
+static void put_number(ath_buffer *out, uint32_t field, uint64_t value) {
+  uint8_t bytes[20], *end = ath_wire_put_varint(bytes, ath_wire_tag(field, ATH_WIRE_VARINT));
+  end = ath_wire_put_varint(end, value);
+  assert_ok(ath_buffer_append(out, bytes, (size_t)(end - bytes)));
+}
+
+static void put_bytes(ath_buffer *out, uint32_t field, const void *what, size_t count) {
+  uint8_t bytes[20], *end = ath_wire_put_head(bytes, field, count);
+  assert_ok(ath_buffer_append(out, bytes, (size_t)(end - bytes)));
+  if (count > 0) assert_ok(ath_buffer_append(out, what, count));
+}
+
+static void put_text(ath_buffer *out, uint32_t field, const char *text) {
+  put_bytes(out, field, text, strlen(text));
+}
+
+/* Moves what was written into a field of another message. */
+static void put_message(ath_buffer *out, uint32_t field, ath_buffer *message) {
+  put_bytes(out, field, message->bytes, message->length);
+  ath_buffer_free(message);
+}
+
+/* What an instruction of these tests may have. */
+typedef struct made {
+  const char *name, *opcode, *op_name;
+  int element, rows, columns; /* PrimitiveType; 11 is f32, 4 s32 */
+  int line, cycles, called[2], called_count, constant, group;
+} made;
+
+static ath_buffer shape(const made *i) {
+  ath_buffer out = ath_buffer_make(1 << 12);
+  uint8_t dims[20], *end = ath_wire_put_varint(dims, (uint64_t)i->rows);
+  end = ath_wire_put_varint(end, (uint64_t)i->columns);
+  put_number(&out, 2, (uint64_t)i->element);
+  if (i->rows > 0) put_bytes(&out, 3, dims, (size_t)(end - dims));
+  return out;
+}
+
+static ath_buffer instruction(const made *i) {
+  ath_buffer out = ath_buffer_make(1 << 12), part = shape(i);
+  put_text(&out, 1, i->name);
+  put_text(&out, 2, i->opcode);
+  put_message(&out, 3, &part);
+  part = ath_buffer_make(1 << 12);
+  if (i->op_name != NULL) put_text(&part, 2, i->op_name);
+  if (i->line > 0) put_number(&part, 4, (uint64_t)i->line);
+  put_message(&out, 7, &part);
+  if (i->constant > 0) {
+    part = ath_buffer_make(1 << 12);
+    put_number(&part, 4, (uint64_t)i->constant);
+    put_message(&out, 8, &part);
+  }
+  for (int c = 0; c < i->called_count; c++) put_number(&out, 38, (uint64_t)i->called[c]);
+  if (i->cycles > 0) {
+    char config[128];
+    snprintf(config, sizeof config, "{\"window_config\":{\"estimated_cycles\":\"%d\"}}",
+             i->cycles);
+    put_text(&out, 43, config);
+  }
+  if (i->group > 0) { /* {2 {1 groups, 2 devices of each}} */
+    ath_buffer list = ath_buffer_make(1 << 12);
+    part = ath_buffer_make(1 << 12);
+    put_number(&part, 1, 2);
+    put_number(&part, 2, (uint64_t)i->group);
+    put_message(&list, 2, &part);
+    put_message(&out, 87, &list);
+  }
+  return out;
+}
+
+static void put_computation(ath_buffer *module, int id, const made *instructions, int count) {
+  ath_buffer out = ath_buffer_make(1 << 16);
+  put_text(&out, 1, "computation");
+  for (int i = 0; i < count; i++) {
+    ath_buffer one = instruction(&instructions[i]);
+    put_message(&out, 2, &one);
+  }
+  put_number(&out, 5, (uint64_t)id);
+  put_message(module, 3, &out);
+}
+
+static ath_buffer with_config(ath_buffer *module, int entry) {
+  ath_buffer out = ath_buffer_make(1 << 20);
+  put_number(module, 6, (uint64_t)entry);
+  put_message(&out, 1, module);
+  return out;
+}
+
+/* A loop of seven turns, an all-reduce in it, and two operations of layers 0 and 1 around it. */
+static ath_buffer looping_program(void) {
+  ath_buffer module = ath_buffer_make(1 << 20);
+  const made condition[] = {
+    {.name = "limit", .opcode = "constant", .element = 4, .constant = 7},
+    {.name = "less", .opcode = "compare", .element = 1}};
+  const made body[] = {
+    {.name = "fusion.9", .opcode = "fusion", .element = 11, .rows = 4, .columns = 4,
+     .cycles = 100, .op_name = "loop/body"},
+    {.name = "all-reduce.1", .opcode = "all-reduce", .element = 11, .rows = 256, .columns = 1000,
+     .group = 4}};
+  const made entry[] = {
+    {.name = "p", .opcode = "parameter", .element = 11, .rows = 8, .columns = 4},
+    {.name = "fusion.1", .opcode = "fusion", .element = 11, .rows = 4, .columns = 4, .cycles = 30,
+     .line = 2},
+    {.name = "fusion.2", .opcode = "fusion", .element = 11, .rows = 4, .columns = 4, .cycles = 20,
+     .line = 3},
+    {.name = "while.1", .opcode = "while", .element = 11, .rows = 4, .columns = 4,
+     .called = {2, 1}, .called_count = 2},
+    {.name = "sort.3", .opcode = "sort", .element = 11, .rows = 1024, .columns = 1024},
+    {.name = "copy.12", .opcode = "copy", .element = 11, .rows = 1, .columns = 1, .cycles = 5}};
+  put_computation(&module, 1, condition, 2);
+  put_computation(&module, 2, body, 2);
+  put_computation(&module, 3, entry, 6);
+  return with_config(&module, 3);
+}
+
+typedef struct opened {
+  ath_buffer bytes, text;
+  ath_arena *arena;
+  ath_xla_program program;
+  ath_line_names names;
+  ath_cost cost;
+} opened;
+
+static void open_program(opened *self, ath_buffer bytes) {
+  *self = (opened){.bytes = bytes, .text = ath_buffer_make(1 << 12)};
+  assert_ok(ath_buffer_string(&self->text, "module {\n"
+                                           "    %layer.0.attention.1 = stablehlo.add %x\n"
+                                           "    %layer.1.attention_2.4 = stablehlo.add %x\n"));
+  assert_ok(ath_arena_create(1 << 24, &self->arena));
+  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, self->arena, &self->program));
+  assert_ok(ath_line_names_make(&self->text, self->arena, &self->names));
+  assert_ok(ath_cost_of(&self->program, &self->names, self->arena, &self->cost));
+}
+
+static void close_program(opened *self) {
+  ath_arena_destroy(self->arena);
+  ath_buffer_free(&self->text);
+  ath_buffer_free(&self->bytes);
+}
+
+/* --- reading and adding up ----------------------------------------------------------------- */
+
+static void a_loop_costs_its_body_as_often_as_its_condition_says(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, looping_program());
+  assert_int_equal((int)p.cost.cycles, 30 + 20 + 5 + 7 * 100);
+  close_program(&p);
+}
+
+static void sizes_are_elements_times_their_width(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, looping_program());
+  assert_int_equal(p.program.entry->instructions[0].bytes, 8 * 4 * 4);
+  close_program(&p);
+}
+
+static void transfers_are_listed_by_kind_and_group(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, looping_program());
+  assert_int_equal(p.cost.traffic_count, 1);
+  assert_int_equal(p.cost.traffic[0].kind, ATH_ALL_REDUCE);
+  assert_int_equal(p.cost.traffic[0].group, 4);
+  assert_int_equal((int)p.cost.traffic[0].bytes, 7 * 256 * 1000 * 4);
+  close_program(&p);
+}
+
+static void what_has_no_estimate_is_counted(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, looping_program());
+  assert_int_equal(p.cost.uncounted, 1); /* the sort */
+  assert_int_equal((int)p.cost.uncounted_bytes, 1024 * 1024 * 4);
+  close_program(&p);
+}
+
+static void operations_have_our_names_and_layers_come_together(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, looping_program());
+  assert_int_equal(p.cost.part_count, 3);
+  assert_string_equal(p.cost.parts[0].name, "loop/body");
+  assert_int_equal((int)p.cost.parts[0].cycles, 700);
+  assert_string_equal(p.cost.parts[1].name, "layer.N.attention"); /* from the lines of the text */
+  assert_int_equal(p.cost.parts[1].count, 2);
+  assert_int_equal((int)p.cost.parts[1].cycles, 50);
+  assert_string_equal(p.cost.parts[2].name, "copy"); /* the compiler's, without its number */
+  close_program(&p);
+}
+
+static void a_program_cut_anywhere_is_refused_or_read(void **state) {
+  (void)state;
+  ath_buffer bytes = looping_program();
+  for (size_t length = 0; length < bytes.length; length++) {
+    ath_arena *arena;
+    ath_xla_program program;
+    char *copy = malloc(length + 1); /* so that the sanitizer sees a read behind the end */
+    memcpy(copy, bytes.bytes, length);
+    copy = realloc(copy, length > 0 ? length : 1);
+    assert_ok(ath_arena_create(1 << 24, &arena));
+    assert_int_equal(ath_xla_program_read(copy, length, arena, &program), ATH_CORRUPT);
+    ath_arena_destroy(arena);
+    free(copy);
+  }
+  ath_buffer_free(&bytes);
+}
+
+static void computations_that_call_each_other_in_a_circle_are_refused(void **state) {
+  (void)state;
+  ath_buffer module = ath_buffer_make(1 << 20);
+  const made one = {.name = "call.1", .opcode = "call", .element = 11, .called = {1},
+                    .called_count = 1};
+  put_computation(&module, 1, &one, 1);
+  ath_buffer bytes = with_config(&module, 1);
+  ath_arena *arena;
+  ath_xla_program program;
+  ath_line_names names = {0};
+  ath_cost cost;
+  assert_ok(ath_arena_create(1 << 24, &arena));
+  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, arena, &program));
+  assert_fails(ath_cost_of(&program, &names, arena, &cost), ATH_CORRUPT, "deeper than");
+  ath_arena_destroy(arena);
+  ath_buffer_free(&bytes);
+}
+
+/* --- slices -------------------------------------------------------------------------------- */
+
+static void slices_are_read(void **state) {
+  (void)state;
+  ath_slice slice;
+  assert_ok(ath_slice_parse("v5p:2x4x8", 9, &slice));
+  assert_int_equal(slice.chips, 64);
+  assert_string_equal(slice.chip->name, "v5p");
+  assert_ok(ath_slice_parse("v5e:2x4,v4:2x2x1", 7, &slice)); /* only the first of a list */
+  assert_int_equal(slice.chips, 8);
+  assert_string_equal(slice.name, "v5e:2x4");
+}
+
+static void what_is_no_slice_is_refused(void **state) {
+  (void)state;
+  static const struct { const char *text, *part; } bad[] = {
+    {"v5e", "no shape"}, {"v7:2x2", "generations known"}, {"v5e:2x", "not a shape"},
+    {"v5e:0x4", "not a shape"}, {"v5e:2x4x1", "two axes"}, {"v4:2x2", "three axes"},
+    {"v5e:2x4 ", "not a shape"}, {"", "no shape"}, {"v5e:999x2", "not a shape"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    ath_slice slice;
+    assert_fails(ath_slice_parse(bad[i].text, strlen(bad[i].text), &slice), ATH_USAGE,
+                 bad[i].part);
+  }
+}
+
+/* "How to Scale Your Model", part 3: an all-reduce of V bytes over a torus takes 2 V divided by
+ * the bandwidth of its axes both ways; on v5e 9e10 bytes/s an axis. */
+static void an_all_reduce_takes_what_the_formula_says(void **state) {
+  (void)state;
+  ath_slice slice;
+  ath_cost cost = {.traffic_count = 1};
+  cost.traffic[0] = (ath_traffic){.kind = ATH_ALL_REDUCE, .bytes = 1e9, .count = 1};
+  assert_ok(ath_slice_parse("v5e:16x16", 9, &slice));
+  assert_near(ath_slice_transfer_seconds(&slice, &cost), 2e9 / (2 * 9e10), 0, 0.01);
+  assert_ok(ath_slice_parse("v5e:1x1", 7, &slice));
+  assert_true(ath_slice_transfer_seconds(&slice, &cost) == 0.0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_loop_costs_its_body_as_often_as_its_condition_says),
+    cmocka_unit_test(sizes_are_elements_times_their_width),
+    cmocka_unit_test(transfers_are_listed_by_kind_and_group),
+    cmocka_unit_test(what_has_no_estimate_is_counted),
+    cmocka_unit_test(operations_have_our_names_and_layers_come_together),
+    cmocka_unit_test(a_program_cut_anywhere_is_refused_or_read),
+    cmocka_unit_test(computations_that_call_each_other_in_a_circle_are_refused),
+    cmocka_unit_test(slices_are_read),
+    cmocka_unit_test(what_is_no_slice_is_refused),
+    cmocka_unit_test(an_all_reduce_takes_what_the_formula_says),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
