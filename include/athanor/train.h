@@ -86,7 +86,7 @@ typedef struct ath_train_options {
   int64_t logging_steps, eval_steps, save_steps, save_total_limit, max_eval_samples;
   const char *resume_from_checkpoint;
   bool overwrite_output_dir;
-  const char *device;
+  const char *device, *mesh;
   bool bf16;
   int64_t threads;
   /* Not settings: */
@@ -232,6 +232,7 @@ typedef struct ath_eval_options {
   uint64_t seed;
   uint64_t max_samples; /* only the first so many records; 0: all */
   ath_dtype compute;    /* of the forward pass, as in ath_forward_options */
+  const char *mesh;     /* of ath_evaluate: the devices, as ath_mesh_parse reads them */
 } ath_eval_options;
 ath_status ath_evaluator_create(const ath_model *model, const ath_dataset *data,
                                 const ath_tokenizer *tokenizer, const ath_eval_options *options,

@@ -18,7 +18,7 @@ static ath_status print_json(const ath_eval_result *result) {
 }
 
 static ath_status run(const ath_command *self, int argc, char **argv) {
-  const char *model = NULL, *data = NULL, *device = "cpu";
+  const char *model = NULL, *data = NULL, *device = "cpu", *mesh = NULL;
   int64_t batch_size = 32, seed = 42, samples = 0;
   double probability = 0.15;
   bool json = false;
@@ -34,6 +34,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     {"max-samples", ATH_OPTION_INTEGER, &samples, "N", "Only the first so many records; 0: all",
      .minimum = 0, .maximum = 9007199254740992.0},
     {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute"},
+    {"mesh", ATH_OPTION_STRING, &mesh, "AXES",
+     .help = "Devices that share each batch, as train has them: data=2,fsdp=4"},
     {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON object"},
     {0},
   };
@@ -41,7 +43,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   ath_eval_options how = {.batch_size = (int)batch_size, .mlm_probability = probability,
-                          .seed = (uint64_t)seed, .max_samples = (uint64_t)samples};
+                          .seed = (uint64_t)seed, .max_samples = (uint64_t)samples,
+                          .mesh = mesh};
   ath_eval_result result;
   ATH_TRY(ath_evaluate(model, data, device, &how, &result));
   if (json) return print_json(&result);

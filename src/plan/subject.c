@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "backends/pjrt/data_parallel.h"
+#include "backends/pjrt/partition.h"
 #include "storage/file.h"
 
 /* Rows of a batch over all chips, and tokens in it; far above any use, and below int's end. */
@@ -74,17 +74,37 @@ static ath_status check_batch(const ath_subject *self, int64_t batch, int chips)
                   "module can index", (long long)batch, self->length, chips);
 }
 
+/* The run's mesh; without one the chips share the batch, and each has all weights. */
+static ath_status find_mesh(const ath_subject *self, int chips, ath_mesh *out) {
+  char text[64];
+  ATH_TRY(ath_mesh_parse(self->run->mesh, out));
+  if (ath_mesh_devices(out) == 1) out->data = chips;
+  if (ath_mesh_devices(out) == chips) return ATH_OK;
+  return ath_fail(ATH_INVALID, "mesh %s has %d devices, and the slice %d chips",
+                  ath_mesh_text(out, text), ath_mesh_devices(out), chips);
+}
+
+static ath_status print_graph(const ath_mesh *mesh, const ath_graph *graph, ath_arena *arena,
+                              ath_hlo_signature *signature, ath_buffer *out) {
+  ath_partition partition;
+  ATH_TRY(ath_partition_create(mesh, graph, &partition));
+  ath_hlo_module_options module = {
+    .sharding = ath_mesh_devices(mesh) > 1 ? &partition.sharding : NULL};
+  ath_status status = ath_hlo_module_print(graph, &module, arena, signature, out);
+  ath_partition_destroy(&partition);
+  return status;
+}
+
 ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
                              ath_hlo_signature *signature, ath_buffer *out) {
   ath_graph *graph;
-  ath_data_parallel parallel;
+  ath_mesh mesh;
   ATH_TRY(check_batch(self, batch, chips));
+  ATH_TRY(find_mesh(self, chips, &mesh));
   ath_step_options options =
       ath_train_step_options(self->run, (int)(batch * chips), self->length);
   ATH_TRY(ath_step_graph(self->model, &options, true, &graph));
-  ath_data_parallel_init(&parallel, chips);
-  ath_hlo_module_options module = {.sharding = chips > 1 ? &parallel.sharding : NULL};
-  ath_status status = ath_hlo_module_print(graph, &module, arena, signature, out);
+  ath_status status = print_graph(&mesh, graph, arena, signature, out);
   ath_graph_destroy(graph);
   return status;
 }

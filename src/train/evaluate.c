@@ -178,7 +178,9 @@ static ath_status evaluate_parts(parts *p, const char *folder, const char *data,
                                  const char *device, const ath_eval_options *options,
                                  ath_eval_result *out) {
   ath_model_config config;
+  ath_mesh mesh;
   char weights[ATH_PATH_MAX];
+  ATH_TRY(ath_mesh_parse(options->mesh, &mesh));
   ATH_TRY(ath_path_join(weights, folder, "model.safetensors"));
   ATH_TRY(ath_model_config_load(folder, &config));
   ATH_TRY(ath_tokenizer_load(folder, &p->tokenizer));
@@ -186,7 +188,7 @@ static ath_status evaluate_parts(parts *p, const char *folder, const char *data,
   ATH_TRY(ath_dataset_open(data, &p->data));
   ATH_TRY_CONTEXT(ath_dataset_check_tokenizer(p->data, p->tokenizer), "%s", data);
   ATH_TRY(ath_model_create(&config, &p->model));
-  ATH_TRY(ath_backend_open(device, &p->backend));
+  ATH_TRY(ath_backend_open_mesh(device, &mesh, &p->backend));
   ATH_TRY(ath_state_create(p->backend, &p->state));
   ATH_TRY(ath_evaluator_create(p->model, p->data, p->tokenizer, options, p->state,
                                &p->evaluator));

@@ -59,7 +59,8 @@ static const ath_setting settings[] = {
          "the schedule does not know of it; 0: no bound"),
 #undef GROUP
 #define GROUP "Optimisation"
-  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch"),
+  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch, of all devices "
+          "of a mesh together"),
   INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
           "scored positions"),
   INTEGER(max_seq_length, 0, 1048576, true, "Tokens per record, as the shards have them; 0: what "
@@ -94,6 +95,9 @@ static const ath_setting settings[] = {
 #undef GROUP
 #define GROUP "Machine"
   TEXT(device, false, "NAME", "Where to compute: cpu"),
+  TEXT(mesh, false, "AXES", "Devices that share each batch: data=N, all of them with all weights; "
+       "fsdp=N, weights cut among them; model=N, heads and inner columns; together: "
+       "data=2,fsdp=4. Results differ by rounding only"),
   FLAG(bf16, true, "Compute in bf16, training and evaluation; weights, moments, norms and losses "
        "stay f32. The device cpu computes in f32 only"),
   INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all "
@@ -187,6 +191,8 @@ ath_status ath_train_options_check(const ath_train_options *self) {
   if (self->config_name != NULL && self->model_name_or_path != NULL)
     return ath_fail(ATH_USAGE, "config_name and model_name_or_path both name an architecture; "
                                "give one of them");
+  ath_mesh mesh;
+  ATH_TRY(ath_mesh_parse(self->mesh, &mesh));
   for (size_t i = 0; i < SETTING_COUNT; i++) ATH_TRY(check_limits(&settings[i], self));
   return check_schedule(self);
 }

@@ -102,7 +102,9 @@ static ath_status make_schedule(ath_run *self) {
 
 static ath_status open_device(ath_run *self) {
   const ath_train_options *o = &self->options;
-  ATH_TRY(ath_backend_open(o->device, &self->backend));
+  ath_mesh mesh;
+  ATH_TRY(ath_mesh_parse(o->mesh, &mesh));
+  ATH_TRY(ath_backend_open_mesh(o->device, &mesh, &self->backend));
   if (o->bf16 && !ath_backend_computes(self->backend, ATH_BF16))
     return ath_fail(ATH_UNSUPPORTED, "bf16 is true, but the device %s computes in f32 only; leave "
                     "bf16 out, or choose another device", o->device);
