@@ -9,6 +9,7 @@
  *     null:NAME        the table has NULL for PJRT_NAME
  *     fail:NAME        PJRT_NAME gives an error, with the code of FAKE_PJRT_CODE
  *     late             runs succeed, and what is awaited fails
+ *     hosts            there are six devices, of which this process has the third and fourth
  *     crash            making a client ends the process
  *
  * A program is any text; it has one result, a copy of its first argument. Live objects are counted,
@@ -35,7 +36,7 @@ struct PJRT_Error { PJRT_Error_Code code; char text[128]; };
 struct PJRT_Event { int unused; };
 struct PJRT_DeviceDescription { int id; };
 struct PJRT_Device { PJRT_DeviceDescription description; };
-struct PJRT_Client { PJRT_Device *list[2]; PJRT_Device devices[2]; };
+struct PJRT_Client { PJRT_Device *list[6]; PJRT_Device devices[6]; };
 struct PJRT_Buffer { int64_t dims[8]; size_t rank; PJRT_Buffer_Type type; char data[64]; };
 struct PJRT_Executable { int unused; };
 struct PJRT_LoadedExecutable { PJRT_Client *client; };
@@ -159,7 +160,7 @@ FAKE(Client_Create) {
   if (asked("crash", "")) abort();
   see_options(args->create_options, args->num_options);
   PJRT_Client *client = make(sizeof *client);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 6; i++) {
     client->devices[i].description.id = 70 + i;
     client->list[i] = &client->devices[i];
   }
@@ -175,8 +176,18 @@ FAKE(Client_PlatformName) {
   return NULL;
 }
 
+FAKE(Client_Devices) {
+  args->devices = args->client->list;
+  args->num_devices = asked("hosts", "") ? 6 : 2;
+  return NULL;
+}
+
+static PJRT_Device *const *own_devices(PJRT_Client *client) {
+  return client->list + (asked("hosts", "") ? 2 : 0);
+}
+
 FAKE(Client_AddressableDevices) {
-  args->addressable_devices = args->client->list;
+  args->addressable_devices = own_devices(args->client);
   args->num_addressable_devices = 2;
   return NULL;
 }
@@ -252,6 +263,14 @@ FAKE(Buffer_ReadyEvent) {
 
 /* --- programs ----------------------------------------------------------------------------- */
 
+static char compiled_options[128];
+static size_t compiled_size;
+const char *fake_compile_options(size_t *size);
+const char *fake_compile_options(size_t *size) {
+  *size = compiled_size;
+  return compiled_options;
+}
+
 static void see_program(const PJRT_Program *program, size_t options_size) {
   rule(program->struct_size == PJRT_Program_STRUCT_SIZE, "a program's struct_size");
   rule(program->format_size == 4 && memcmp(program->format, "mlir", 4) == 0, "format mlir");
@@ -260,6 +279,9 @@ static void see_program(const PJRT_Program *program, size_t options_size) {
 
 FAKE(Client_Compile) {
   see_program(args->program, args->compile_options_size);
+  compiled_size = args->compile_options_size;
+  memcpy(compiled_options, args->compile_options,
+         compiled_size < sizeof compiled_options ? compiled_size : sizeof compiled_options);
   args->executable = make(sizeof *args->executable);
   args->executable->client = args->client;
   return NULL;
@@ -280,8 +302,8 @@ FAKE(LoadedExecutable_GetExecutable) {
 }
 
 FAKE(LoadedExecutable_AddressableDevices) {
-  args->addressable_devices = args->executable->client->list;
-  args->num_addressable_devices = 1;
+  args->addressable_devices = own_devices(args->executable->client);
+  args->num_addressable_devices = asked("hosts", "") ? 2 : 1;
   return NULL;
 }
 
@@ -386,7 +408,7 @@ const PJRT_Api *GetPjrtApi(void) {
   ENTRY(Error_Destroy); ENTRY(Error_Message); ENTRY(Error_GetCode);
   ENTRY(Event_Await); ENTRY(Event_Destroy); ENTRY(Plugin_Initialize); ENTRY(Plugin_Attributes);
   ENTRY(Client_Create); ENTRY(Client_Destroy); ENTRY(Client_PlatformName);
-  ENTRY(Client_AddressableDevices); ENTRY(Device_GetDescription); ENTRY(DeviceDescription_Kind);
+  ENTRY(Client_AddressableDevices); ENTRY(Client_Devices); ENTRY(Device_GetDescription); ENTRY(DeviceDescription_Kind);
   ENTRY(DeviceDescription_Id); ENTRY(Device_MemoryStats); ENTRY(Client_BufferFromHostBuffer);
   ENTRY(Buffer_Destroy); ENTRY(Buffer_ElementType); ENTRY(Buffer_Dimensions);
   ENTRY(Buffer_ToHostBuffer); ENTRY(Buffer_ReadyEvent); ENTRY(Client_Compile); ENTRY(Compile);

@@ -207,7 +207,8 @@ static void every_kind_of_option_reaches_the_plugin(void **state) {
 /* --- functions that are missing or fail ---------------------------------------------------- */
 
 static const char *const functions[] = {
-  "Client_Create", "Client_PlatformName", "Client_AddressableDevices", "Device_GetDescription",
+  "Client_Create", "Client_PlatformName", "Client_AddressableDevices", "Client_Devices",
+  "Device_GetDescription",
   "DeviceDescription_Kind", "DeviceDescription_Id", "Client_Compile",
   "LoadedExecutable_GetExecutable", "LoadedExecutable_AddressableDevices",
   "Executable_NumOutputs", "Executable_NumPartitions", "Client_BufferFromHostBuffer",
@@ -306,6 +307,42 @@ static void every_code_has_its_status(void **state) {
     assert_fails(ath_pjrt_client_create(plugin, NULL, 0, &client), codes[i].status, "the fake");
   }
   unsetenv("FAKE_PJRT_CODE");
+  assert_clean(plugin);
+}
+
+/* --- several processes -------------------------------------------------------------------- */
+
+/* Device ids are 70 to 75, and 72 and 73 are here. */
+static void assert_assigned(const ath_pjrt_plugin *plugin, ath_pjrt_client *client, int partitions,
+                            const char *ids, size_t count) {
+  ath_pjrt_compile_options options = {.partitions = partitions};
+  ath_pjrt_executable *program;
+  assert_ok(ath_pjrt_compile(client, "text", 4, &options, &program));
+  assert_int_equal(ath_pjrt_executable_partitions(program), 2);
+  ath_pjrt_executable_destroy(program);
+  const char *(*seen)(size_t *);
+  void *symbol = of_fake(plugin, "fake_compile_options");
+  memcpy(&seen, &symbol, sizeof seen);
+  size_t size;
+  const char *bytes = seen(&size);
+  assert_non_null(memmem(bytes, size, ids, count));
+}
+
+static void a_program_beyond_this_process_runs_on_the_devices_of_all(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("hosts");
+  ath_pjrt_client *client;
+  assert_ok(ath_pjrt_client_create(plugin, NULL, 0, &client));
+  assert_int_equal(ath_pjrt_client_device_count(client), 2);
+  assert_assigned(plugin, client, 2, "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49", 10);
+  assert_assigned(plugin, client, 6, "\x1a\x03\x0a\x01\x46\x1a\x03\x0a\x01\x47"
+                                     "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49"
+                                     "\x1a\x03\x0a\x01\x4a\x1a\x03\x0a\x01\x4b", 30);
+  ath_pjrt_compile_options seven = {.partitions = 7};
+  ath_pjrt_executable *program;
+  assert_fails(ath_pjrt_compile(client, "text", 4, &seven, &program), ATH_UNSUPPORTED,
+               "for 7 devices, and here are 6");
+  ath_pjrt_client_destroy(client);
   assert_clean(plugin);
 }
 
@@ -447,6 +484,7 @@ int main(void) {
     cmocka_unit_test(a_failing_release_does_not_hide_the_first_failure),
     cmocka_unit_test(a_run_that_fails_later_says_so_when_its_result_is_awaited),
     cmocka_unit_test(every_code_has_its_status),
+    cmocka_unit_test(a_program_beyond_this_process_runs_on_the_devices_of_all),
     cmocka_unit_test(what_is_no_plugin_is_refused),
     cmocka_unit_test(places_are_searched_in_their_order),
     cmocka_unit_test(a_machine_without_a_tpu_is_told_what_was_looked_for),

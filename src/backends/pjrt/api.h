@@ -79,8 +79,8 @@ struct ath_pjrt_client {
   char *platform;
   PJRT_Device *const *devices; /* addressable; the client's */
   char **kinds;
-  int64_t *ids;
-  int device_count;
+  int64_t *ids, *global_ids;   /* of `devices`, and of those of all processes */
+  int device_count, global_count;
 };
 
 struct ath_pjrt_buffer {

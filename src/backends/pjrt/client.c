@@ -9,16 +9,49 @@ enum { DEVICES_MAX = 1 << 16 };
 
 /* --- devices ----------------------------------------------------------------------------- */
 
-static ath_status describe_device(ath_pjrt_client *self, int i) {
-  ATH_PJRT_ARGS(get, Device_GetDescription, .device = self->devices[i]);
-  ATH_TRY(ATH_PJRT_CALL(self->plugin, Device_GetDescription, &get));
-  ATH_PJRT_ARGS(kind, DeviceDescription_Kind, .device_description = get.device_description);
-  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Kind, &kind));
-  ATH_PJRT_ARGS(id, DeviceDescription_Id, .device_description = get.device_description);
-  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Id, &id));
-  self->ids[i] = id.id;
-  self->kinds[i] = ath_pjrt_string(kind.device_kind, kind.device_kind_size);
+static ath_status read_description(const ath_pjrt_client *self, PJRT_Device *device,
+                                   PJRT_DeviceDescription **out) {
+  ATH_PJRT_ARGS(args, Device_GetDescription, .device = device);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Device_GetDescription, &args));
+  *out = args.device_description;
+  return ATH_OK;
+}
+
+static ath_status read_kind(ath_pjrt_client *self, int i) {
+  PJRT_DeviceDescription *description = NULL;
+  ATH_TRY(read_description(self, self->devices[i], &description));
+  ATH_PJRT_ARGS(args, DeviceDescription_Kind, .device_description = description);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Kind, &args));
+  self->kinds[i] = ath_pjrt_string(args.device_kind, args.device_kind_size);
   return self->kinds[i] != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a device");
+}
+
+static ath_status read_id(const ath_pjrt_client *self, PJRT_Device *device, int64_t *id) {
+  PJRT_DeviceDescription *description = NULL;
+  ATH_TRY(read_description(self, device, &description));
+  ATH_PJRT_ARGS(args, DeviceDescription_Id, .device_description = description);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_Id, &args));
+  *id = args.id;
+  return ATH_OK;
+}
+
+static ath_status make_ids(const ath_pjrt_client *self, PJRT_Device *const *devices, int count,
+                           int64_t **out) {
+  *out = calloc((size_t)count, sizeof **out);
+  if (*out == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %d devices", count);
+  for (int i = 0; i < count; i++) ATH_TRY(read_id(self, devices[i], &(*out)[i]));
+  return ATH_OK;
+}
+
+/* A program on more devices than this process has runs on those of all processes. */
+static ath_status list_global_devices(ath_pjrt_client *self) {
+  ATH_PJRT_ARGS(args, Client_Devices, .client = self->client);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Client_Devices, &args));
+  if (args.num_devices < (size_t)self->device_count || args.num_devices > DEVICES_MAX)
+    return ath_fail(ATH_UNSUPPORTED, "%s: the plugin finds %zu devices, %d of them here",
+                    self->plugin->path, args.num_devices, self->device_count);
+  self->global_count = (int)args.num_devices;
+  return make_ids(self, args.devices, self->global_count, &self->global_ids);
 }
 
 static ath_status list_devices(ath_pjrt_client *self) {
@@ -29,12 +62,11 @@ static ath_status list_devices(ath_pjrt_client *self) {
     return ath_fail(ATH_UNSUPPORTED, "%s: the plugin finds %zu devices", self->plugin->path, count);
   self->devices = args.addressable_devices;
   self->kinds = calloc(count, sizeof *self->kinds);
-  self->ids = calloc(count, sizeof *self->ids);
-  if (self->kinds == NULL || self->ids == NULL)
-    return ath_fail(ATH_NO_MEMORY, "no memory for %zu devices", count);
+  if (self->kinds == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu devices", count);
   self->device_count = (int)count;
-  for (int i = 0; i < self->device_count; i++) ATH_TRY(describe_device(self, i));
-  return ATH_OK;
+  for (int i = 0; i < self->device_count; i++) ATH_TRY(read_kind(self, i));
+  ATH_TRY(make_ids(self, self->devices, self->device_count, &self->ids));
+  return list_global_devices(self);
 }
 
 /* --- the client -------------------------------------------------------------------------- */
@@ -80,6 +112,7 @@ void ath_pjrt_client_destroy(ath_pjrt_client *self) {
   for (int i = 0; i < self->device_count; i++) free(self->kinds[i]);
   free(self->kinds);
   free(self->ids);
+  free(self->global_ids);
   free(self->platform);
   free(self);
 }

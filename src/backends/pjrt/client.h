@@ -76,7 +76,9 @@ typedef struct ath_pjrt_compile_options {
 ath_status ath_pjrt_compile_options_write(const ath_pjrt_compile_options *options, ath_buffer *out)
     ATH_MUST_CHECK;
 
-/* Compiles StableHLO text and loads it: partition i runs on addressable device i. */
+/* Compiles StableHLO text and loads it: partition i runs on addressable device i. With more
+ * partitions than this process has devices, those of all processes take one each, in the order of
+ * the client's global list; each process compiles the same, and has its own devices' partitions. */
 ath_status ath_pjrt_compile(ath_pjrt_client *client, const char *text, size_t length,
                             const ath_pjrt_compile_options *options, ath_pjrt_executable **out)
     ATH_MUST_CHECK;
@@ -87,7 +89,7 @@ ath_status ath_pjrt_executable_load(ath_pjrt_client *client, const void *bytes, 
                                     ath_pjrt_executable **out) ATH_MUST_CHECK;
 void ath_pjrt_executable_destroy(ath_pjrt_executable *self);
 int ath_pjrt_executable_result_count(const ath_pjrt_executable *self);
-int ath_pjrt_executable_partitions(const ath_pjrt_executable *self);
+int ath_pjrt_executable_partitions(const ath_pjrt_executable *self); /* of this process */
 
 /* Runs without waiting. arguments[partition * argument_count + i], results likewise with
  * result_count: new buffers, which the caller destroys. Donated arguments are used up, but must

@@ -106,11 +106,13 @@ static ath_status wrap_loaded(ath_pjrt_client *client, PJRT_LoadedExecutable *lo
 ath_status ath_pjrt_compile(ath_pjrt_client *client, const char *text, size_t length,
                             const ath_pjrt_compile_options *options, ath_pjrt_executable **out) {
   *out = NULL;
-  if (options->partitions > client->device_count)
+  if (options->partitions > client->global_count)
     return ath_fail(ATH_UNSUPPORTED, "a program for %d devices, and here are %d (%s)",
-                    options->partitions, client->device_count, client->platform);
+                    options->partitions, client->global_count, client->platform);
+  bool global = options->partitions > client->device_count;
   ath_buffer bytes = ath_buffer_make(OPTIONS_BYTES_MAX);
-  ath_status status = ath_pjrt_compile_options_assign(options, client->ids, &bytes);
+  ath_status status = ath_pjrt_compile_options_assign(
+      options, global ? client->global_ids : client->ids, &bytes);
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)text,
                           .code_size = length, .format = "mlir", .format_size = strlen("mlir")};
   ATH_PJRT_ARGS(args, Client_Compile, .client = client->client, .program = &program,
