@@ -11,8 +11,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "backends/pjrt/cache.h"
 #include "base/clock.h"
@@ -214,6 +212,7 @@ static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath
   ath_pjrt_executable *executable = NULL;
   ATH_TRY(create_topology(plugin, slice, &topology));
   out->limit = ath_pjrt_topology_memory_limit(topology);
+  ath_log(ATH_LOG_INFO, "%s: compiling %.1f MB of text", slice->name, 1e-6 * (double)text->length);
   double begin = seconds_now();
   ath_status status = compile(topology, slice, text, NULL, &executable);
   out->seconds = seconds_now() - begin;

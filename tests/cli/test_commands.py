@@ -26,7 +26,7 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     num-train-epochs max-steps max-train-minutes learning-rate
     lr-scheduler-type warmup-steps warmup-ratio weight-decay adam-beta1 adam-beta2 adam-epsilon
     max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
-    max-eval-samples resume-from-checkpoint overwrite-output-dir device threads"""
+    max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
 OPTIONS = {
     "tokenizer train": "input output model vocab-size seed-size threads",
     "tokenizer encode": "tokenizer json special-tokens threads",
@@ -37,9 +37,10 @@ OPTIONS = {
     "data inspect": "tokenizer limit json",
     "data verify": "",
     "train": TRAIN_OPTIONS,
-    "eval": "model data batch-size mlm-probability seed max-samples device json",
+    "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
     "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output "),
+    "plan": TRAIN_OPTIONS + " topology largest-batch top price prices jobs",
     "plugins list": "json",
     "plugins install": "index wheel",
     "devices": "json",
