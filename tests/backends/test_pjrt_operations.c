@@ -16,7 +16,7 @@ static const double F32_TOLERANCE = 1e-5, BF16_TOLERANCE = 0x1p-6;
 enum { MAX_OPERANDS = 12 };
 
 static ath_backend *cpu, *xla;
-static uint64_t first_seed; /* each plugin has shapes of its own */
+static int plugin_now; /* each plugin has shapes of its own, and of four forms two opposite ones */
 
 typedef struct operand {
   char name[16];
@@ -80,7 +80,7 @@ static ath_dropout_place place(trial *self, float rate) {
                              .seed = (uint64_t)next_bits(&self->numbers) << 32 | 77};
 }
 
-/* A size in 1 … most, odd ones and powers of two alike. */
+/* A size in 1 … most. */
 static int size(trial *self, int most) { return 1 + next_below(&self->numbers, most); }
 
 /* --- running ------------------------------------------------------------------------ */
@@ -168,7 +168,7 @@ static trial begin(uint64_t seed, bool half, bool round_inputs) {
 
 static void check_within(build make, const char *what, double f32, double bf16) {
   for (int half = 0; half <= (bf16 > 0); half++) {
-    uint64_t seed = first_seed + (uint64_t)half;
+    uint64_t seed = (uint64_t)(1 + 2 * plugin_now + half);
     trial a = begin(seed, false, half), b = begin(seed, half, half);
     results ours = run(&a, make(&a), cpu), theirs = run(&b, make(&b), xla);
     compare(&ours, &theirs, half ? bf16 : f32, what, seed);
@@ -211,7 +211,8 @@ static ath_value read_twice(trial *t) {
 static void elementwise(void **state) {
   (void)state;
   CHECK(add_repeated);
-  check_within(multiply_repeated, "multiply_repeated", F32_TOLERANCE, 0x1p-4); /* sums that cancel */
+  /* Sums that cancel. */
+  check_within(multiply_repeated, "multiply_repeated", F32_TOLERANCE, 0x1p-4);
   CHECK(scale_and_reshape);
   CHECK(read_twice);
 }
@@ -237,7 +238,7 @@ static void every_kind_of_activation(void **state) {
   for (int kind = ATH_GELU; kind <= ATH_TANH; kind++) {
     kind_now = (ath_activation_kind)kind;
     check_within(activation, names[kind], F32_TOLERANCE, BF16_TOLERANCE);
-    check_within(bias_activation, names[kind], F32_TOLERANCE, BF16_TOLERANCE);
+    if (kind % CPU_PLUGINS == plugin_now) CHECK(bias_activation);
   }
 }
 
@@ -340,7 +341,8 @@ static void norms(void **state) {
   CHECK(layer_norm_of_a_vector);
   offset_now = 64;
   check_within(layer_norm, "layer_norm far from 0", F32_TOLERANCE, 0);
-  for (int form = 0; form < 4; form++) {
+  for (int i = 0; i < 2; i++) {
+    int form = i == 0 ? plugin_now : 3 ^ plugin_now;
     with_bias = form & 1;
     with_dropout = form & 2;
     CHECK(residual_norm);
@@ -361,8 +363,8 @@ static ath_value embedding(trial *t) {
 /* Few rows: the gradient is a product; many: a scatter. */
 static void embedding_with_and_without_padding(void **state) {
   (void)state;
-  const int cases[5][2] = {{1, -1}, {7, 1}, {1024, -1}, {1025, 1}, {3000, -1}};
-  for (int i = 0; i < 5; i++) {
+  const int cases[4][2] = {{1, -1}, {7, 1}, {1024, -1}, {1025, 1}};
+  for (int i = 0; i < 4; i++) {
     rows_now = cases[i][0];
     padding_now = cases[i][1];
     CHECK(embedding);
@@ -399,7 +401,8 @@ static ath_value attention(trial *t) {
 
 static void attention_with_hidden_keys_and_dropout(void **state) {
   (void)state;
-  for (int form = 0; form < 4; form++) {
+  for (int i = 0; i < 2; i++) {
+    int form = i == 0 ? plugin_now : 3 ^ plugin_now;
     keyless = form & 1;
     rate_now = form & 2 ? 0.2f : 0;
     CHECK(attention);
@@ -513,7 +516,7 @@ static void clipping_and_adamw_step_by_step(void **state) {
   for (int limited = 0; limited < 2; limited++) {
     optimise(cpu, limited ? 1 : 0, ours);
     optimise(xla, limited ? 1 : 0, theirs);
-    assert_true(isnan(ours[CLIP_CASES - 1][0])); /* the last case spoils everything, as it should */
+    assert_true(isnan(ours[CLIP_CASES - 1][0])); /* the last case spoils everything */
     for (int i = 0; i < CLIP_CASES; i++)
       for (int k = 0; k < VALUES; k++) {
         double a = (double)ours[i][k], b = (double)theirs[i][k];
@@ -525,12 +528,10 @@ static void clipping_and_adamw_step_by_step(void **state) {
 
 /* --- with every plugin -------------------------------------------------------------- */
 
-static const char *plugin_now;
-
 static int open_engines(void **state) {
   (void)state;
   assert_ok(ath_backend_open("cpu", &cpu));
-  assert_ok(ath_backend_open(plugin_now, &xla));
+  assert_ok(ath_backend_open(cpu_plugins[plugin_now], &xla));
   return 0;
 }
 
@@ -541,7 +542,7 @@ static int close_engines(void **state) {
   return 0;
 }
 
-static int run_with(const char *plugin) {
+static int run_all(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(elementwise),
     cmocka_unit_test(every_kind_of_activation),
@@ -554,17 +555,13 @@ static int run_with(const char *plugin) {
     cmocka_unit_test(cross_entropy_of_rows_that_count),
     cmocka_unit_test(clipping_and_adamw_step_by_step),
   };
-  first_seed += 2;
-  plugin_now = plugin;
-  return cmocka_run_group_tests_name(strrchr(plugin, '/') + 1, tests, open_engines,
-                                     close_engines);
+  return cmocka_run_group_tests_name(cpu_plugins[plugin_now], tests, open_engines, close_engines);
 }
 
 int main(void) {
   int failures = 0;
   setenv("ATHANOR_COMPILE_CACHE", "off", 1);
-  for (int i = 0; i < CPU_PLUGINS; i++) {
-    if (have_plugin(cpu_plugins[i])) failures += run_with(cpu_plugins[i]);
-  }
+  for (plugin_now = 0; plugin_now < CPU_PLUGINS; plugin_now++)
+    if (have_plugin(cpu_plugins[plugin_now])) failures += run_all();
   return failures;
 }
