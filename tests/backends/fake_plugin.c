@@ -408,7 +408,8 @@ const PJRT_Api *GetPjrtApi(void) {
   ENTRY(Error_Destroy); ENTRY(Error_Message); ENTRY(Error_GetCode);
   ENTRY(Event_Await); ENTRY(Event_Destroy); ENTRY(Plugin_Initialize); ENTRY(Plugin_Attributes);
   ENTRY(Client_Create); ENTRY(Client_Destroy); ENTRY(Client_PlatformName);
-  ENTRY(Client_AddressableDevices); ENTRY(Client_Devices); ENTRY(Device_GetDescription); ENTRY(DeviceDescription_Kind);
+  ENTRY(Client_AddressableDevices); ENTRY(Client_Devices);
+  ENTRY(Device_GetDescription); ENTRY(DeviceDescription_Kind);
   ENTRY(DeviceDescription_Id); ENTRY(Device_MemoryStats); ENTRY(Client_BufferFromHostBuffer);
   ENTRY(Buffer_Destroy); ENTRY(Buffer_ElementType); ENTRY(Buffer_Dimensions);
   ENTRY(Buffer_ToHostBuffer); ENTRY(Buffer_ReadyEvent); ENTRY(Client_Compile); ENTRY(Compile);

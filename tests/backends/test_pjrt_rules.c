@@ -108,6 +108,9 @@ static void everything_is_released_and_no_rule_is_broken(void **state) {
   assert_ok(use(plugin));
   assert_clean(plugin);
   assert_int_equal(number(plugin, "fake_initialize_count"), 1);
+  ath_pjrt_profile *profile;
+  assert_fails(ath_pjrt_profile_start(plugin, &profile), ATH_UNSUPPORTED, "has no profiler");
+  assert_null(profile);
 }
 
 static void a_smaller_table_is_used_as_far_as_it_goes(void **state) {

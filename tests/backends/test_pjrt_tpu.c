@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "backends/pjrt_testing.h"
+#include "formats/wire.h"
 
 static const char libtpu[] = "build/pjrt/libtpu.so";
 
@@ -106,6 +107,36 @@ static void a_program_that_does_not_fit_the_chip_is_no_memory(void **state) {
   ath_pjrt_topology_destroy(topology);
 }
 
+/* XSpace: field 1 is a plane, XPlane: field 2 its name (tsl/profiler/protobuf/xplane.proto). */
+static void a_profile_is_a_message_with_planes(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load();
+  if (plugin == NULL) return;
+  ath_pjrt_profile *profile;
+  ath_pjrt_topology *topology;
+  assert_ok(ath_pjrt_profile_start(plugin, &profile));
+  assert_ok(ath_pjrt_topology_create(plugin, "v5e:2x4", NULL, 0, &topology));
+  ath_pjrt_topology_destroy(topology);
+  ath_buffer out = ath_buffer_make(1 << 26);
+  assert_ok(ath_pjrt_profile_stop(profile, &out));
+  ath_wire space = ath_wire_make(out.bytes, out.length);
+  int planes = 0, named = 0;
+  while (space.at < space.end) {
+    ath_wire_field field;
+    assert_ok(ath_wire_next(&space, &field));
+    if (field.number != 1) continue;
+    planes++;
+    while (field.inside.at < field.inside.end) {
+      ath_wire_field inner;
+      assert_ok(ath_wire_next(&field.inside, &inner));
+      named += inner.number == 2 && ath_wire_left(&inner.inside) > 0 && *inner.inside.at == '/';
+    }
+  }
+  assert_true(planes >= 1);
+  assert_int_equal(named, planes); /* "/host:CPU", "/device:…" */
+  ath_buffer_free(&out);
+}
+
 static void one_process_does_not_both_compile_ahead_and_use_the_tpu(void **state) {
   (void)state;
   if (load() == NULL) return;
@@ -131,6 +162,7 @@ int main(void) {
     cmocka_unit_test(a_slice_that_does_not_exist_is_refused_by_name),
     cmocka_unit_test(a_program_compiled_ahead_tells_memory_and_cycles_but_does_not_run),
     cmocka_unit_test(a_program_that_does_not_fit_the_chip_is_no_memory),
+    cmocka_unit_test(a_profile_is_a_message_with_planes),
     cmocka_unit_test(one_process_does_not_both_compile_ahead_and_use_the_tpu),
     cmocka_unit_test(a_machine_without_a_tpu_says_so_at_once),
   };

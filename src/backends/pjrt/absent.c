@@ -68,3 +68,6 @@ NEVER(int64_t, ath_pjrt_topology_memory_limit, -1, const ath_pjrt_topology *self
 NEVER(ath_status, ath_pjrt_topology_compile, ATH_UNSUPPORTED, ath_pjrt_topology *self,
       const char *text, size_t length, const ath_pjrt_compile_options *options,
       ath_pjrt_executable **out)
+NEVER(ath_status, ath_pjrt_profile_start, ATH_UNSUPPORTED, ath_pjrt_plugin *plugin,
+      ath_pjrt_profile **out)
+NEVER(ath_status, ath_pjrt_profile_stop, ATH_UNSUPPORTED, ath_pjrt_profile *self, ath_buffer *out)
