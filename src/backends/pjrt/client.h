@@ -26,9 +26,9 @@ typedef struct ath_pjrt_topology ath_pjrt_topology;
 /* --- plugin ------------------------------------------------------------------------------ */
 
 /* Finds and loads the plugin for a device name: "xla:cpu", "cuda", "tpu", or a path ending in
- * ".so". The places, in order: the variable ATHANOR_PJRT_CPU|CUDA|TPU (a path, then the only place),
- * the user's data folder where `athanor plugins install` puts it, the usual places of an installed
- * wheel. Not found: ATH_NOT_FOUND with every place looked at and the command that installs it.
+ * ".so". The places, in order: the variable ATHANOR_PJRT_CPU|CUDA|TPU (a path, then the only
+ * place), the user's data folder where `athanor plugins install` puts it, the usual places of an
+ * installed wheel. Not found: ATH_NOT_FOUND with every place looked at and the command that installs it.
  * Another major version of the API: ATH_UNSUPPORTED. Before libtpu is loaded its environment is set
  * so that it neither asks a metadata server nor locks (`ahead_of_time`; load before starting
  * threads), or it is looked whether there is a TPU at all (otherwise; ATH_UNSUPPORTED). */
@@ -112,8 +112,8 @@ ath_status ath_pjrt_executable_program(const ath_pjrt_executable *self, ath_buff
 
 typedef struct ath_pjrt_profile ath_pjrt_profile;
 
-/* Begins to record what the plugin and its devices do. ATH_UNSUPPORTED where it has no profiler (the
- * CPU's). One at a time. */
+/* Begins to record what the plugin and its devices do; one at a time. ATH_UNSUPPORTED where it has
+ * no profiler (the CPU's). */
 ath_status ath_pjrt_profile_start(ath_pjrt_plugin *plugin, ath_pjrt_profile **out) ATH_MUST_CHECK;
 /* Ends it, destroys it, and appends the XSpace message: the content of a file
  * plugins/profile/RUN/HOST.xplane.pb below a folder of TensorBoard. */
