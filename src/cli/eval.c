@@ -33,7 +33,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
      .minimum = 0, .maximum = 9007199254740992.0},
     {"max-samples", ATH_OPTION_INTEGER, &samples, "N", "Only the first so many records; 0: all",
      .minimum = 0, .maximum = 9007199254740992.0},
-    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute"},
+    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute: cpu, xla:cpu, "
+     "cuda, tpu, or a PJRT plugin's path ending in .so"},
     {"mesh", ATH_OPTION_STRING, &mesh, "AXES",
      .help = "Devices that share each batch, as train has them: data=2,fsdp=4"},
     {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON object"},

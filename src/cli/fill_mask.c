@@ -93,7 +93,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", .required = true},
     {"top-k", ATH_OPTION_INTEGER, &top_k, "N", "Fillings per mask",
      .minimum = 1, .maximum = 1 << 24},
-    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute"},
+    {"device", ATH_OPTION_STRING, &device, "NAME", .help = "Where to compute: cpu, xla:cpu, "
+     "cuda, tpu, or a PJRT plugin's path ending in .so"},
     {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON list per text"},
     {0},
   };

@@ -94,7 +94,8 @@ static const ath_setting settings[] = {
   FLAG(overwrite_output_dir, false, "Start anew and remove the checkpoints in output_dir"),
 #undef GROUP
 #define GROUP "Machine"
-  TEXT(device, false, "NAME", "Where to compute: cpu"),
+  TEXT(device, false, "NAME", "Where to compute: cpu, the engine built in; xla:cpu, cuda, "
+       "tpu, or a PJRT plugin's path ending in .so"),
   TEXT(mesh, false, "AXES", "Devices that share each batch: data=N, all of them with all weights; "
        "fsdp=N, weights cut among them; model=N, heads and inner columns; together: "
        "data=2,fsdp=4. Results differ by rounding only"),
