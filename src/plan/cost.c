@@ -8,7 +8,7 @@
 
 #include "base/hash_map.h"
 
-enum { CALL_DEPTH_MAX = 32, PARTS_MAX = 1 << 16 };
+enum { CALL_DEPTH_MAX = 32, PARTS_MAX = 1 << 16, VISITS_MAX = 1 << 24 };
 
 /* Results below this take no time worth a remark. */
 enum { SMALL_BYTES = 1 << 16 };
@@ -19,6 +19,7 @@ typedef struct adder {
   ath_arena *arena;
   ath_hash_map *parts; /* name → index */
   int capacity;
+  int64_t visits;      /* of instructions: a damaged program could call without end */
   ath_cost *cost;
 } adder;
 
@@ -141,6 +142,9 @@ static ath_status add(adder *self, const ath_xla_computation *computation, doubl
                       bool inside, int depth) {
   if (depth > CALL_DEPTH_MAX)
     return ath_fail(ATH_CORRUPT, "computations call each other deeper than %d", CALL_DEPTH_MAX);
+  self->visits += computation->count + 1;
+  if (self->visits > VISITS_MAX)
+    return ath_fail(ATH_CORRUPT, "more than %d instructions are run", VISITS_MAX);
   for (int k = 0; k < computation->count; k++) {
     const ath_xla_instruction *i = &computation->instructions[k];
     ath_collective kind;

@@ -128,8 +128,9 @@ static ath_status print(const ath_verdict *verdict, const ath_line_names *lines,
   ATH_TRY(put_rows(verdict, lines, chips, out));
   return ath_buffer_string(
       out, "\n  what helps: a lower per_device_train_batch_size with more "
-           "gradient_accumulation_steps,\n  bf16: true, a lower max_predictions_per_seq or "
-           "max_seq_length, or chips with more memory");
+           "gradient_accumulation_steps,\n  bf16: true, mesh: fsdp=N (the chips share weights and "
+           "moments), a lower max_seq_length\n  or max_predictions_per_seq, or chips with more "
+           "memory");
 }
 
 ath_status ath_explain(const ath_verdict *verdict, const ath_buffer *text, int chips,

@@ -216,6 +216,53 @@ static void a_program_cut_anywhere_is_refused_or_read(void **state) {
   ath_buffer_free(&bytes);
 }
 
+static void a_program_with_changed_bytes_is_refused_or_read(void **state) {
+  (void)state;
+  ath_buffer bytes = looping_program();
+  ath_line_names names = {0};
+  uint32_t random = 1;
+  int read = 0;
+  for (int turn = 0; turn < 3000; turn++) {
+    ath_arena *arena;
+    ath_xla_program program;
+    ath_cost cost;
+    random = random * 1664525u + 1013904223u;
+    size_t at = (random >> 8) % bytes.length;
+    char before = bytes.bytes[at];
+    bytes.bytes[at] = (char)(random >> 4);
+    assert_ok(ath_arena_create(1 << 24, &arena));
+    ath_status status = ath_xla_program_read(bytes.bytes, bytes.length, arena, &program);
+    if (status == ATH_OK) status = ath_cost_of(&program, &names, arena, &cost);
+    if (status == ATH_OK) read++;
+    else if (status != ATH_NO_MEMORY) assert_int_equal(status, ATH_CORRUPT);
+    ath_arena_destroy(arena);
+    bytes.bytes[at] = before;
+  }
+  assert_in_range(read, 1, 2999);
+  ath_buffer_free(&bytes);
+}
+
+static void calls_without_end_are_refused(void **state) {
+  (void)state;
+  ath_buffer module = ath_buffer_make(1 << 20);
+  for (int id = 1; id <= 30; id++) { /* each calls the one before twice: 2^29 in all */
+    const made two[] = {
+      {.name = "a", .opcode = "call", .element = 11, .called = {id - 1}, .called_count = id > 1},
+      {.name = "b", .opcode = "call", .element = 11, .called = {id - 1}, .called_count = id > 1}};
+    put_computation(&module, id, two, 2);
+  }
+  ath_buffer bytes = with_config(&module, 30);
+  ath_arena *arena;
+  ath_xla_program program;
+  ath_line_names names = {0};
+  ath_cost cost;
+  assert_ok(ath_arena_create(1 << 24, &arena));
+  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, arena, &program));
+  assert_fails(ath_cost_of(&program, &names, arena, &cost), ATH_CORRUPT, "instructions are run");
+  ath_arena_destroy(arena);
+  ath_buffer_free(&bytes);
+}
+
 static void computations_that_call_each_other_in_a_circle_are_refused(void **state) {
   (void)state;
   ath_buffer module = ath_buffer_make(1 << 20);
@@ -281,6 +328,8 @@ int main(void) {
     cmocka_unit_test(what_has_no_estimate_is_counted),
     cmocka_unit_test(operations_have_our_names_and_layers_come_together),
     cmocka_unit_test(a_program_cut_anywhere_is_refused_or_read),
+    cmocka_unit_test(a_program_with_changed_bytes_is_refused_or_read),
+    cmocka_unit_test(calls_without_end_are_refused),
     cmocka_unit_test(computations_that_call_each_other_in_a_circle_are_refused),
     cmocka_unit_test(slices_are_read),
     cmocka_unit_test(what_is_no_slice_is_refused),
