@@ -28,10 +28,11 @@ typedef struct ath_pjrt_topology ath_pjrt_topology;
 /* Finds and loads the plugin for a device name: "xla:cpu", "cuda", "tpu", or a path ending in
  * ".so". The places, in order: the variable ATHANOR_PJRT_CPU|CUDA|TPU (a path, then the only
  * place), the user's data folder where `athanor plugins install` puts it, the usual places of an
- * installed wheel. Not found: ATH_NOT_FOUND with every place looked at and the command that installs it.
- * Another major version of the API: ATH_UNSUPPORTED. Before libtpu is loaded its environment is set
- * so that it neither asks a metadata server nor locks (`ahead_of_time`; load before starting
- * threads), or it is looked whether there is a TPU at all (otherwise; ATH_UNSUPPORTED). */
+ * installed wheel. Not found: ATH_NOT_FOUND with every place looked at and the command that
+ * installs it. Another major version of the API: ATH_UNSUPPORTED. Before libtpu is loaded its
+ * environment is set so that it neither asks a metadata server nor locks (`ahead_of_time`; load
+ * before starting threads), or it is looked whether there is a TPU at all (otherwise;
+ * ATH_UNSUPPORTED without one). */
 ath_status ath_pjrt_plugin_load(const char *device, bool ahead_of_time, ath_pjrt_plugin **out)
     ATH_MUST_CHECK;
 const char *ath_pjrt_plugin_path(const ath_pjrt_plugin *self);
