@@ -73,6 +73,7 @@ static ath_status write_answer(ath_verdict *v, ath_buffer *out) {
 
 static ath_status take_bytes(const ath_wire *inside, ath_buffer *out) {
   ath_buffer_clear(out);
+  if (ath_wire_left(inside) == 0) return ATH_OK;
   return ath_buffer_append(out, inside->at, ath_wire_left(inside));
 }
 
@@ -81,7 +82,7 @@ static ath_status read_answer(const ath_buffer *bytes, ath_verdict *v) {
   ath_wire message = ath_wire_make(bytes->bytes, bytes->length);
   memory_numbers(&v->memory, numbers);
   while (ath_wire_left(&message) > 0) {
-    ath_wire_field f;
+    ath_wire_field f = {0};
     ATH_TRY(ath_wire_next(&message, &f));
     if (f.number == 1) v->fits = f.value != 0;
     else if (f.number >= 2 && f.number < 2 + MEMORY_FIELDS)

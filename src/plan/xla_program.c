@@ -12,6 +12,13 @@ static ath_status no_memory(const void *pointer) {
   return pointer != NULL ? ATH_OK : ATH_NO_MEMORY; /* the arena has set the text */
 }
 
+/* A field that is no bytes has nothing inside, whatever its number promises. */
+static ath_status next_field(ath_wire *message, ath_wire_field *field) {
+  static const char nothing[1];
+  *field = (ath_wire_field){.inside = ath_wire_make(nothing, 0)};
+  return ath_wire_next(message, field);
+}
+
 static ath_status read_text(ath_arena *arena, const ath_wire_field *field, const char **out) {
   size_t length = ath_wire_left(&field->inside);
   *out = ath_arena_string_n(arena, (const char *)field->inside.at, length);
@@ -48,7 +55,7 @@ static ath_status read_number(ath_wire message, uint32_t wanted, int64_t missing
   *out = missing;
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == wanted && field.kind == ATH_WIRE_VARINT) *out = (int64_t)field.value;
   }
   return ATH_OK;
@@ -83,7 +90,7 @@ static ath_status read_shape(ath_wire shape, int depth, int64_t *bytes) {
   int64_t type = 0;
   while (ath_wire_left(&shape) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&shape, &field));
+    ATH_TRY(next_field(&shape, &field));
     if (field.number == 2) type = (int64_t)field.value;
     else if (field.number == 3 && field.kind == ATH_WIRE_BYTES)
       ATH_TRY(read_dimensions(field.inside, &elements));
@@ -115,7 +122,7 @@ static int64_t find_cycles(ath_wire config) {
 static ath_status read_literal(ath_wire literal, int64_t *out) {
   while (ath_wire_left(&literal) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&literal, &field));
+    ATH_TRY(next_field(&literal, &field));
     if (field.number != 4) continue;
     uint64_t value = field.value;
     if (field.kind == ATH_WIRE_BYTES) {
@@ -134,10 +141,10 @@ static ath_status read_mesh_group(ath_wire message, int64_t *group) {
   int axes = 0;
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field, axis;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == 1)
       while (ath_wire_left(&field.inside) > 0) {
-        ATH_TRY(ath_wire_next(&field.inside, &axis));
+        ATH_TRY(next_field(&field.inside, &axis));
         if (axis.number == 1 && axes < MESH_AXES_MAX)
           ATH_TRY(read_number(axis.inside, 2, 1, &sizes[axes++]));
       }
@@ -155,7 +162,7 @@ static ath_status read_group(ath_arena *arena, ath_wire message, int64_t *group)
     ath_wire_field field;
     const int64_t *ids = NULL;
     int count = 0;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == 1) ATH_TRY(read_ids(arena, &field, &ids, &count));
     *group = count;
   }
@@ -166,7 +173,7 @@ static ath_status read_group(ath_arena *arena, ath_wire message, int64_t *group)
 static ath_status read_device_list(ath_arena *arena, ath_wire message, int64_t *group) {
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == 1) ATH_TRY(read_group(arena, field.inside, group));
     else if (field.number == 2) ATH_TRY(read_number(field.inside, 2, 0, group));
   }
@@ -176,7 +183,7 @@ static ath_status read_device_list(ath_arena *arena, ath_wire message, int64_t *
 static ath_status read_metadata(ath_arena *arena, ath_wire message, ath_xla_instruction *out) {
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == 2) ATH_TRY(read_text(arena, &field, &out->op_name));
     else if (field.number == 4) out->line = (int64_t)field.value;
   }
@@ -209,7 +216,7 @@ static ath_status read_instruction(ath_arena *arena, ath_wire message, ath_xla_i
                                .cycles = -1, .constant = -1};
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     ATH_TRY_CONTEXT(read_field(arena, &field, out), "instruction %.60s", out->name);
   }
   return ATH_OK;
@@ -222,7 +229,7 @@ static ath_status count_field(ath_wire message, uint32_t number, int *count) {
   *count = 0;
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     *count += field.number == number && field.kind == ATH_WIRE_BYTES;
   }
   return ATH_OK;
@@ -236,7 +243,7 @@ static ath_status read_computation(ath_arena *arena, ath_wire message, ath_xla_c
   ATH_TRY(no_memory(out->instructions));
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&message, &field));
+    ATH_TRY(next_field(&message, &field));
     if (field.number == 1) ATH_TRY(read_text(arena, &field, &out->name));
     else if (field.number == 5) out->id = (int64_t)field.value;
     else if (field.number == 6) out->root = (int64_t)field.value;
@@ -263,7 +270,7 @@ static ath_status read_module(ath_arena *arena, ath_wire module, ath_xla_program
   ATH_TRY(no_memory(out->computations));
   while (ath_wire_left(&module) > 0) {
     ath_wire_field field;
-    ATH_TRY(ath_wire_next(&module, &field));
+    ATH_TRY(next_field(&module, &field));
     if (field.number == 6) entry = (int64_t)field.value;
     else if (field.number == 3 && field.kind == ATH_WIRE_BYTES)
       ATH_TRY(read_computation(arena, field.inside, &out->computations[out->count++]));
@@ -280,7 +287,7 @@ ath_status ath_xla_program_read(const void *bytes, size_t size, ath_arena *arena
   ath_wire message = ath_wire_make(bytes, size);
   while (ath_wire_left(&message) > 0) {
     ath_wire_field field;
-    ATH_TRY_CONTEXT(ath_wire_next(&message, &field), "the compiler's program");
+    ATH_TRY_CONTEXT(next_field(&message, &field), "the compiler's program");
     if (field.number == 1 && field.kind == ATH_WIRE_BYTES)
       return ath_context(read_module(arena, field.inside, out), "the compiler's program");
   }
