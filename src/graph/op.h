@@ -76,8 +76,8 @@ struct ath_op {
   double (*flops)(const ath_node *node, const ath_type *inputs, const ath_type *outputs);
 
   /* For an input that holds ids, the rows or classes that it chooses from: 0 … limit − 1; 0 for
-   * other inputs. `*weights` is set where ids are not read whose element of that input is 0. Engines
-   * that cannot stop at a wrong id look at them before the run. NULL: no input holds ids. */
+   * other inputs. `*weights` is set where ids are not read whose element of that input is 0.
+   * Engines that cannot stop at a wrong id look at them before the run. NULL: none holds ids. */
   int64_t (*id_limit)(const ath_node *node, const ath_type *inputs, int input, int *weights);
 
   /* The same as StableHLO statements, for XLA (stablehlo/hlo.h); NULL: no XLA device runs it. */

@@ -8,8 +8,8 @@
 enum { SIDE_FIRST = 768, SIDE_MAX = 8 * SIDE_FIRST, RUNS = 8 };
 static const double LONG_ENOUGH = 2e-3; /* seconds */
 
-static ath_status build(ath_graph *graph, int side) {
-  ath_type square = ath_type_make(ATH_F32, 2, side, side);
+static ath_status build(ath_graph *graph, ath_dtype dtype, int side) {
+  ath_type square = ath_type_make(dtype, 2, side, side);
   ath_value a = ath_graph_variable(graph, "a", square); /* it stays on the device */
   ath_graph_output(graph, "c", ath_matmul(graph, a, a, false, true));
   return ath_graph_status(graph);
@@ -28,12 +28,13 @@ static ath_status time_runs(ath_program *program, double *fastest) {
 }
 
 /* Seconds of the fastest product of two matrices of side × side. */
-static ath_status time_product(ath_backend *backend, int side, double *fastest) {
+static ath_status time_product(ath_backend *backend, ath_dtype dtype, int side,
+                               double *fastest) {
   ath_graph *graph = NULL;
   ath_state *state = NULL;
   ath_program *program = NULL;
   ath_status status = ath_graph_create(&graph);
-  if (status == ATH_OK) status = build(graph, side);
+  if (status == ATH_OK) status = build(graph, dtype, side);
   if (status == ATH_OK) status = ath_state_create(backend, &state);
   if (status == ATH_OK) status = ath_program_create(graph, state, &program);
   if (status == ATH_OK) status = time_runs(program, fastest);
@@ -43,13 +44,13 @@ static ath_status time_product(ath_backend *backend, int side, double *fastest) 
   return status;
 }
 
-ath_status ath_measure_peak(ath_backend *backend, double *gflops) {
+ath_status ath_measure_peak(ath_backend *backend, ath_dtype dtype, double *gflops) {
   double fastest = 0;
   int side = SIDE_FIRST;
-  ATH_TRY(time_product(backend, side, &fastest));
+  ATH_TRY(time_product(backend, dtype, side, &fastest));
   while (fastest < LONG_ENOUGH && side < SIDE_MAX) {
     side *= 2;
-    ATH_TRY(time_product(backend, side, &fastest));
+    ATH_TRY(time_product(backend, dtype, side, &fastest));
   }
   *gflops = 2e-9 * pow(side, 3) / fastest;
   return ATH_OK;

@@ -143,7 +143,8 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(open_device(self));
   ATH_TRY(create_step(self));
   ATH_TRY(create_evaluator(self));
-  return ath_measure_peak(self->backend, &self->peak_gflops);
+  return ath_measure_peak(self->backend, self->options.bf16 ? ATH_BF16 : ATH_F32,
+                          &self->peak_gflops);
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {

@@ -30,7 +30,7 @@ typedef struct xla_id_check {
 typedef struct xla_output {
   const char *name;
   ath_type type;
-  /* Of the latest run, of the one before; outputs are whole on every device, the first one's stay. */
+  /* Of the latest run, of the one before; outputs are whole on every device, the first's stay. */
   ath_pjrt_buffer *buffers[ATH_XLA_HISTORY];
 } xla_output;
 
