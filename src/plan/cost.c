@@ -27,6 +27,10 @@ static bool is(const ath_xla_instruction *i, const char *opcode) {
   return strcmp(i->opcode, opcode) == 0;
 }
 
+static bool begins(const char *text, const char *start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
 /* --- parts --------------------------------------------------------------------------------- */
 
 static ath_status new_part(adder *self, const char *name, int32_t *index) {
@@ -77,10 +81,19 @@ static bool is_collective(const ath_xla_instruction *i, ath_collective *kind) {
   return false;
 }
 
+/* A transfer that runs beside other work stands in several computations: in that of the fusion that
+ * starts it, in those of the fusions beside which it goes on, and in that of the one that ends it.
+ * Only the first counts. */
+static bool is_continued(const ath_xla_instruction *fusion, const ath_xla_computation *called) {
+  return begins(fusion->name, "async-collective-done") ||
+         begins(called->name, "async_collective_fusion");
+}
+
 /* Past the last place everything else is added to it: kinds times group sizes are few. */
 static void add_traffic(ath_cost *cost, const ath_xla_instruction *i, ath_collective kind,
                         double times) {
   int at = 0;
+  assert(times >= 0);
   while (at < cost->traffic_count &&
          (cost->traffic[at].kind != kind || cost->traffic[at].group != i->group))
     at++;
@@ -116,6 +129,7 @@ static bool runs_others(const ath_xla_instruction *i) {
 static bool takes_time(const ath_xla_instruction *i) {
   if (i->bytes < SMALL_BYTES) return false;
   if (is(i, "custom-call")) return strstr(i->target, "Bitcast") == NULL;
+  if (begins(i->name, "async-collective-")) return false; /* a transfer: see there */
   return is(i, "fusion") || is(i, "sort") || is(i, "gather") || is(i, "scatter");
 }
 
@@ -132,6 +146,7 @@ static ath_status add_called(adder *self, const ath_xla_instruction *i, double t
     if (called == NULL)
       return ath_fail(ATH_CORRUPT, "instruction %.60s calls computation %lld, which there is not",
                       i->name, (long long)i->called[c]);
+    if (is_continued(i, called)) continue;
     ATH_TRY(add(self, called, loop ? times * trips(self, i) : times, inside, depth + 1));
   }
   return ATH_OK;

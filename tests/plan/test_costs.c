@@ -77,15 +77,20 @@ static ath_buffer instruction(const made *i) {
   return out;
 }
 
-static void put_computation(ath_buffer *module, int id, const made *instructions, int count) {
+static void put_named(ath_buffer *module, int id, const char *name, const made *instructions,
+                      int count) {
   ath_buffer out = ath_buffer_make(1 << 16);
-  put_text(&out, 1, "computation");
+  put_text(&out, 1, name);
   for (int i = 0; i < count; i++) {
     ath_buffer one = instruction(&instructions[i]);
     put_message(&out, 2, &one);
   }
   put_number(&out, 5, (uint64_t)id);
   put_message(module, 3, &out);
+}
+
+static void put_computation(ath_buffer *module, int id, const made *instructions, int count) {
+  put_named(module, id, "computation", instructions, count);
 }
 
 static ath_buffer with_config(ath_buffer *module, int entry) {
@@ -173,6 +178,33 @@ static void transfers_are_listed_by_kind_and_group(void **state) {
   assert_int_equal(p.cost.traffic[0].kind, ATH_ALL_REDUCE);
   assert_int_equal(p.cost.traffic[0].group, 4);
   assert_int_equal((int)p.cost.traffic[0].bytes, 7 * 256 * 1000 * 4);
+  close_program(&p);
+}
+
+/* As the compiler writes a gather of 8 x 1024 numbers beside a product. */
+static void a_transfer_beside_other_work_counts_once(void **state) {
+  (void)state;
+  ath_buffer module = ath_buffer_make(1 << 20);
+  const made gather = {.name = "all-gather.1", .opcode = "all-gather", .element = 11, .rows = 8,
+                       .columns = 1024, .group = 8};
+  const made entry[] = {
+    {.name = "async-collective-start", .opcode = "fusion", .element = 11, .rows = 8,
+     .columns = 1024, .called = {1}, .called_count = 1},
+    {.name = "fusion.2", .opcode = "fusion", .element = 11, .rows = 8, .columns = 8, .cycles = 10,
+     .called = {2}, .called_count = 1},
+    {.name = "async-collective-done", .opcode = "fusion", .element = 11, .rows = 8,
+     .columns = 1024, .called = {3}, .called_count = 1}};
+  put_named(&module, 1, "fused_computation.1", &gather, 1);
+  put_named(&module, 2, "async_collective_fusion.2", &gather, 1);
+  put_named(&module, 3, "fused_computation.3", &gather, 1);
+  put_named(&module, 4, "main", entry, 3);
+  opened p;
+  open_program(&p, with_config(&module, 4));
+  assert_int_equal(p.cost.traffic_count, 1);
+  assert_int_equal(p.cost.traffic[0].count, 1);
+  assert_int_equal((int)p.cost.traffic[0].bytes, 8 * 1024 * 4);
+  assert_int_equal((int)p.cost.cycles, 10);
+  assert_int_equal(p.cost.uncounted, 0);
   close_program(&p);
 }
 
@@ -325,6 +357,7 @@ int main(void) {
     cmocka_unit_test(a_loop_costs_its_body_as_often_as_its_condition_says),
     cmocka_unit_test(sizes_are_elements_times_their_width),
     cmocka_unit_test(transfers_are_listed_by_kind_and_group),
+    cmocka_unit_test(a_transfer_beside_other_work_counts_once),
     cmocka_unit_test(what_has_no_estimate_is_counted),
     cmocka_unit_test(operations_have_our_names_and_layers_come_together),
     cmocka_unit_test(a_program_cut_anywhere_is_refused_or_read),
