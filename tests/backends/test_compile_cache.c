@@ -1,5 +1,5 @@
-/* test_compile_cache.c: the folder of compiled programs by itself: what it gives back, what it passes
- * over, and how it stays within its bound. */
+/* test_compile_cache.c: the folder of compiled programs by itself: what it gives back, what it
+ * passes over, and how it stays within its bound. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
