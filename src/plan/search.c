@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+/* LARGEST_MAX is that of the setting per_device_train_batch_size. */
 enum { PROBES_MAX = 10, LARGEST_MAX = 65536, FINE_BELOW = 16, COARSE_STEP = 8 };
 
 static int64_t step_at(int64_t batch) { return batch < FINE_BELOW ? 1 : COARSE_STEP; }
@@ -27,6 +28,7 @@ ath_status ath_search_largest(ath_status (*probe)(void *user, int64_t batch, boo
   for (int i = 0; i < PROBES_MAX && low < LARGEST_MAX; i++) {
     if (high > 0 && high - low <= step_at(low)) break;
     int64_t next = next_probe(low, high, guess);
+    if (next > LARGEST_MAX) next = LARGEST_MAX;
     assert(next > low && (high == 0 || next < high));
     ATH_TRY(probe(user, next, &fits));
     if (fits) low = next;

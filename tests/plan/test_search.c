@@ -55,6 +55,13 @@ static void a_good_guess_costs_one_compile_that_fits(void **state) {
   assert_int_equal(self.fitted, 1);
 }
 
+static void a_batch_beyond_what_a_run_may_have_is_not_tried(void **state) {
+  (void)state;
+  chip self = {.room = 1000000};
+  assert_int_equal(search(&self, 32, 65536), 65536);
+  assert_int_equal(self.asked, 1);
+}
+
 static ath_status refuse(void *user, int64_t batch, bool *fits) {
   (void)user;
   (void)fits;
@@ -168,6 +175,7 @@ int main(void) {
     cmocka_unit_test(the_largest_multiple_of_eight_is_found_from_a_fair_guess),
     cmocka_unit_test(small_batches_are_found_to_the_record),
     cmocka_unit_test(a_good_guess_costs_one_compile_that_fits),
+    cmocka_unit_test(a_batch_beyond_what_a_run_may_have_is_not_tried),
     cmocka_unit_test(a_failure_ends_the_search),
     cmocka_unit_test(prices_come_from_a_table_of_ones_own),
     cmocka_unit_test(the_programs_own_table_has_every_generation),
