@@ -201,8 +201,8 @@ ath_status ath_step_read(ath_step *self, int steps_ago, ath_step_result *result)
 /* Both. */
 ath_status ath_step_apply(ath_step *self, const ath_batch *batch, int64_t step,
                           double learning_rate, ath_step_result *result) ATH_MUST_CHECK;
-/* After reading a step that was not finite: the first parameter, in the model's order, whose gradient
- * was not; NULL if all were. */
+/* After reading a step that was not finite: the first parameter, in the model's order, whose
+ * gradient was not; NULL if all were. */
 const char *ath_step_culprit(const ath_step *self);
 /* The program of the last micro-batch, for its statistics and profile; owned by the step. */
 ath_program *ath_step_program(const ath_step *self);
