@@ -52,7 +52,9 @@ typedef struct ath_program ath_program;
  * matrices and their moments are cut into parts, which are put together where they are used
  * (Rajbhandari et al. 2020, "ZeRO"; Zhao et al. 2023, "PyTorch FSDP"). Along `model` attention is
  * shared by heads and the feed-forward layers by columns (Shoeybi et al. 2019, "Megatron-LM").
- * Results depend on the mesh only by rounding; variables are written and read whole. */
+ * Results depend on the mesh only by rounding; variables are written and read whole. XLA's older
+ * partitioner divides the program, or with ATHANOR_PARTITIONER=shardy in the environment the new
+ * one. */
 typedef struct ath_mesh {
   int data, fsdp, model;
 } ath_mesh;

@@ -9,8 +9,8 @@
 
 static const char *xla; /* the newest CPU plugin */
 
-/* Matrices large enough to be cut, heads enough for 4 devices. Compiled in a hurry; evaluation has a
- * test of its own. */
+/* Matrices large enough to be cut, heads enough for 4 devices. Compiled in a hurry; evaluation has
+ * a test of its own. */
 static ath_train_options options_on(const char *mesh) {
   ath_train_options options = options_of(xla);
   options.mesh = mesh;
@@ -62,6 +62,18 @@ static void two_axes_agree_with_one_device(void **state) {
   assert_mesh_agrees("data=2,fsdp=2");
   assert_mesh_agrees("data=2,model=2");
   assert_mesh_agrees("fsdp=2,model=2");
+}
+
+static void the_new_partitioner_agrees_too(void **state) {
+  (void)state;
+  ath_train_options options = options_on("fsdp=2,model=2");
+  setenv("ATHANOR_PARTITIONER", "shardy", 1);
+  assert_ok(train_into(options, "shardy", 0));
+  setenv("ATHANOR_PARTITIONER", "other", 1);
+  assert_fails(train_into(options, "other", 0), ATH_USAGE, "there are gspmd and shardy");
+  unsetenv("ATHANOR_PARTITIONER");
+  assert_as_on_one_device("shardy");
+  ath_train_options_free(&options);
 }
 
 static void micro_batches_are_shared_too(void **state) {
@@ -120,7 +132,8 @@ static void evaluation_on_a_mesh_agrees(void **state) {
 static int files_in(const char *path) {
   int count = 0;
   DIR *folder = opendir(path);
-  for (struct dirent *e; folder != NULL && (e = readdir(folder)) != NULL;) count += *e->d_name != '.';
+  for (struct dirent *e; folder != NULL && (e = readdir(folder)) != NULL;)
+    count += *e->d_name != '.';
   if (folder != NULL) closedir(folder);
   return count;
 }
@@ -134,8 +147,9 @@ static void assert_refused(ath_train_options options, ath_status status, const c
 static void what_cannot_be_shared_is_refused_before_compiling(void **state) {
   (void)state;
   ath_train_options options = options_on("data=2,fsdp=4");
-  assert_refused(options, ATH_INVALID, "mesh data=2,fsdp=4,model=1: a batch of 4 (attention_mask: "
-                 "i32[4, 16]) cannot be shared by data * fsdp = 8 devices; make it a multiple of 8");
+  assert_refused(options, ATH_INVALID,
+                 "mesh data=2,fsdp=4,model=1: a batch of 4 (attention_mask: i32[4, 16]) cannot be "
+                 "shared by data * fsdp = 8 devices; make it a multiple of 8");
   options.mesh = "model=3";
   assert_refused(options, ATH_INVALID, "4 attention heads (layer.0/attention/attention) cannot be "
                  "shared by model = 3 devices");
@@ -154,6 +168,7 @@ int main(void) {
     cmocka_unit_test(one_device_agrees_with_the_embedded_engine),
     cmocka_unit_test(each_axis_agrees_with_one_device),
     cmocka_unit_test(two_axes_agree_with_one_device),
+    cmocka_unit_test(the_new_partitioner_agrees_too),
     cmocka_unit_test(micro_batches_are_shared_too),
     cmocka_unit_test(a_stopped_run_on_a_mesh_ends_with_the_same_bits),
     cmocka_unit_test(a_run_goes_on_with_other_devices),

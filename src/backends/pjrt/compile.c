@@ -145,12 +145,23 @@ static ath_status compile(ath_xla_backend *self, const ath_buffer *text,
   return ATH_OK;
 }
 
+/* Both partitioners read the same annotations. */
+static ath_status choose_partitioner(bool *shardy) {
+  const char *name = getenv("ATHANOR_PARTITIONER");
+  *shardy = name != NULL && strcmp(name, "shardy") == 0;
+  if (*shardy || name == NULL || *name == '\0' || strcmp(name, "gspmd") == 0) return ATH_OK;
+  return ath_fail(ATH_USAGE, "ATHANOR_PARTITIONER is \"%.40s\"; there are gspmd and shardy", name);
+}
+
 ath_status ath_xla_compile(ath_xla_backend *self, const ath_buffer *text,
                            ath_pjrt_executable **out) {
   ath_xla_overrides overrides;
+  bool shardy;
   ATH_TRY(ath_xla_overrides_read(&overrides));
+  ATH_TRY(choose_partitioner(&shardy));
   const ath_pjrt_compile_options options = {
-    .partitions = self->devices, .overrides = overrides.items, .override_count = overrides.count};
+    .partitions = self->devices, .shardy = shardy && self->devices > 1,
+    .overrides = overrides.items, .override_count = overrides.count};
   if (*self->cache == '\0') return compile(self, text, &options, out);
   char key[ATH_SHA256_TEXT];
   ath_buffer bytes = ath_buffer_make(PROCESSOR_LIMIT);
