@@ -160,7 +160,7 @@ def test_out_of_memory_names_the_buffers_and_what_helps(cache):
     words = ("--vocab-size", "4000000", "--hidden-size", "1024", "--no-largest-batch")
     text = plan(cache, *words)
     assert "DOES NOT FIT" in text
-    assert re.search(r"15\.26GiB +\d+×f32\[4000000,1024\] +.*embeddings\.embedding_backward", text)
+    assert re.search(r"15\.26GiB .*f32\[4000000,1024\].*embeddings\.embedding_backward", text)
     assert "per_device_train_batch_size" in text
     refused = json.loads(plan(cache, *words, "--json"))
     assert refused["fits"] is False and refused["step_seconds"] is None
