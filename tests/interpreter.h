@@ -70,7 +70,7 @@ static inline void round_to(uint16_t *halves, const float *floats, int64_t n) {
   for (int64_t i = 0; i < n; i++) halves[i] = ath_bf16_from_float(floats[i]);
 }
 
-/* What an entry is given for a value: its memory, or for bf16 an f32 copy, which is the caller's. */
+/* What an entry is given for a value: its memory, or for bf16 an f32 copy, the caller's. */
 static inline void *operand_memory(const interpreter *self, const ath_node *node, ath_value value,
                                    ath_type *type) {
   *type = ath_graph_type(self->graph, value);

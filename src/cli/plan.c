@@ -55,8 +55,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
      .maximum = 100000},
     {"price", ATH_OPTION_NUMBER, &how.price, "X", "Dollars per chip and hour; 0: as the table of "
      "prices has it", .minimum = 0, .maximum = 1e6},
-    {"prices", ATH_OPTION_STRING, &how.prices, "FILE", .help = "Table of prices, a generation and a "
-     "number to a line"},
+    {"prices", ATH_OPTION_STRING, &how.prices, "FILE", .help = "Table of prices, a generation and "
+     "a number to a line"},
     {"jobs", ATH_OPTION_INTEGER, &jobs, "N", "Slices compiled at a time, each with some gigabytes "
      "of memory; 0: as many as there are cores", .minimum = 0, .maximum = 1024},
     {"json", ATH_OPTION_FLAG, &json, .help = "Print one JSON object for each slice"},
