@@ -116,7 +116,7 @@ bool ath_run_summary_read(const char *folder, ath_train_summary *out);
 /* --- peak.c --- */
 
 /* The speed of the fastest of a few products of two large matrices of `dtype`, in 10^9
- * operations/s. */
+ * operations/s, of each device. */
 ath_status ath_measure_peak(ath_backend *backend, ath_dtype dtype, double *gflops) ATH_MUST_CHECK;
 
 #endif

@@ -129,6 +129,15 @@ static ath_status create_evaluator(ath_run *self) {
                               self->state, &self->evaluator);
 }
 
+static ath_status measure_peak(ath_run *self) {
+  ath_mesh mesh;
+  ATH_TRY(ath_mesh_parse(self->options.mesh, &mesh));
+  ATH_TRY(ath_measure_peak(self->backend, self->options.bf16 ? ATH_BF16 : ATH_F32,
+                           &self->peak_gflops));
+  self->peak_gflops *= ath_mesh_devices(&mesh);
+  return ATH_OK;
+}
+
 /* Cheap checks first: wrong settings should not cost the opening of a large data set. */
 static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
@@ -143,8 +152,7 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(open_device(self));
   ATH_TRY(create_step(self));
   ATH_TRY(create_evaluator(self));
-  return ath_measure_peak(self->backend, self->options.bf16 ? ATH_BF16 : ATH_F32,
-                          &self->peak_gflops);
+  return measure_peak(self);
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
