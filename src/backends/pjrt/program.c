@@ -209,24 +209,29 @@ static ath_status compile(const builder *self) {
   return status;
 }
 
+/* The plugin fills as many results as it counts, so it is not taken at its word. */
+static ath_status check_executable(const xla_program *program) {
+  int results = ath_pjrt_executable_result_count(program->executable);
+  int parts = ath_pjrt_executable_partitions(program->executable);
+  int wanted = program->signature.result_count, devices = program->state->backend->devices;
+  if (results == wanted && parts == devices) return ATH_OK;
+  return ath_fail(ATH_MISMATCH, "%s: the compiled program has %d results on %d devices, not %d on "
+                  "%d", program->state->backend->name, results, parts, wanted, devices);
+}
+
 /* What the compiler does not tell counts as 0. */
 static ath_status read_memory(xla_program *program) {
   ath_pjrt_memory memory;
-  ath_status status = ath_pjrt_executable_memory(program->executable, &memory);
-  if (status == ATH_UNSUPPORTED) return ATH_OK;
-  if (status == ATH_OK && memory.temporary > 0)
-    program->stats.workspace_bytes = (size_t)memory.temporary;
-  return status;
+  ATH_TRY(ath_pjrt_executable_memory(program->executable, &memory));
+  if (memory.temporary > 0) program->stats.workspace_bytes = (size_t)memory.temporary;
+  return ATH_OK;
 }
 
 static ath_status build(builder *self) {
   ATH_TRY(add_values(self));
   ATH_TRY(look_at_nodes(self));
   ATH_TRY(compile(self));
-  assert(ath_pjrt_executable_result_count(self->program->executable) ==
-         self->program->signature.result_count);
-  assert(ath_pjrt_executable_partitions(self->program->executable) ==
-         self->program->state->backend->devices);
+  ATH_TRY(check_executable(self->program));
   ATH_TRY(place_all(self));
   return read_memory(self->program);
 }
