@@ -7,7 +7,7 @@
 
 #include "backends/pjrt/api.h"
 
-enum { EXTENSIONS_MAX = 256 };
+enum { EXTENSIONS_MAX = 256, MESSAGE_MAX = 600 };
 
 typedef struct profiler profiler;             /* the plugin's */
 typedef struct profiler_error profiler_error; /* the plugin's */
@@ -17,6 +17,14 @@ typedef struct error_args {
   void *private_data;
   profiler_error *error;
 } error_args;
+
+typedef struct message_args {
+  size_t struct_size;
+  void *private_data;
+  const profiler_error *error;
+  const char *message; /* out; need not end in NUL */
+  size_t message_size;
+} message_args;
 
 typedef struct create_args {
   size_t struct_size;
@@ -41,7 +49,7 @@ typedef struct profiler_table {
   size_t struct_size;
   void *private_data;
   void (*error_destroy)(error_args *args);
-  void (*error_message)(void *args);
+  void (*error_message)(message_args *args);
   void *error_code;
   profiler_error *(*create)(create_args *args);
   profiler_error *(*destroy)(plain_args *args);
@@ -63,9 +71,16 @@ struct ath_pjrt_profile {
 
 static ath_status check(const ath_pjrt_profile *self, const char *what, profiler_error *error) {
   if (error == NULL) return ATH_OK;
+  message_args said = {.struct_size = sizeof said, .error = error};
+  self->table->error_message(&said);
+  size_t length = said.message == NULL ? 0
+                  : said.message_size < MESSAGE_MAX ? said.message_size : MESSAGE_MAX;
+  ath_status status = ath_fail(ATH_INTERNAL, "%s: the profiler fails to %s: %.*s",
+                               self->plugin->path, what, (int)length,
+                               length > 0 ? said.message : "");
   error_args args = {.struct_size = sizeof args, .error = error};
   self->table->error_destroy(&args);
-  return ath_fail(ATH_INTERNAL, "%s: the profiler fails to %s", self->plugin->path, what);
+  return status;
 }
 
 /* Its place in the chain and its size as the plugins have them; others are not this one. */
@@ -76,9 +91,9 @@ static const profiler_table *find_table(const ath_pjrt_plugin *plugin) {
       continue;
     const profiler_table *table = ((const profiler_extension *)at)->table;
     bool whole = table != NULL && table->struct_size >= sizeof *table &&
-                 table->error_destroy != NULL && table->create != NULL &&
-                 table->destroy != NULL && table->start != NULL && table->stop != NULL &&
-                 table->collect != NULL;
+                 table->error_destroy != NULL && table->error_message != NULL &&
+                 table->create != NULL && table->destroy != NULL && table->start != NULL &&
+                 table->stop != NULL && table->collect != NULL;
     return whole ? table : NULL;
   }
   return NULL;
@@ -129,9 +144,10 @@ static ath_status collect(ath_pjrt_profile *self, ath_buffer *out) {
     ATH_TRY(ath_buffer_append(out, args.buffer, args.size));
   } else {
     ATH_TRY(ath_buffer_reserve(out, args.size));
+    size_t size = args.size; /* that there is room for, whatever it says the second time */
     args.buffer = (uint8_t *)out->bytes + before;
     ATH_TRY(check(self, "hand over its data", self->table->collect(&args)));
-    out->length += args.size;
+    out->length += size;
   }
   if (out->bytes[out->length - 1] == '\0') out->length--;
   return ATH_OK;
