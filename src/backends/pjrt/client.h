@@ -1,11 +1,11 @@
 /* client.h: the PJRT C API, loaded at run time, behind calls that return ath_status.
  *
- * Only the files of this folder's client (plugin.c, client.c, executable.c, buffer.c, topology.c)
- * see pjrt_c_api.h; the rest of the backend knows these types. Every struct handed to a plugin is
- * zeroed and carries its size; a function that an older plugin lacks (beyond its struct_size, or
- * NULL) is ATH_UNSUPPORTED and named; an error becomes a status with the plugin's own text and the
- * call that failed, and is released. Objects belong to one thread at a time. A plugin is never
- * unloaded. Facts about plugins: ../shared/design/pjrt.md. */
+ * Only the files that include api.h (api.c, plugin.c, client.c, executable.c, buffer.c, topology.c,
+ * profile.c) see pjrt_c_api.h; the rest of the backend knows these types. Every struct handed to a
+ * plugin is zeroed and carries its size; a function that an older plugin lacks (beyond its
+ * struct_size, or NULL) is ATH_UNSUPPORTED and named; an error becomes a status with the plugin's
+ * own text and the call that failed, and is released. Objects belong to one thread at a time. A
+ * plugin is never unloaded. Facts about plugins: ../shared/design/pjrt.md. */
 #ifndef ATHANOR_BACKENDS_PJRT_CLIENT_H
 #define ATHANOR_BACKENDS_PJRT_CLIENT_H
 
