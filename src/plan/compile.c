@@ -99,9 +99,16 @@ static ath_status read_answer(const ath_buffer *bytes, ath_verdict *v) {
 
 /* --- the cache ----------------------------------------------------------------------------- */
 
+/* A variable from which the compiler takes options, where it is set. */
+static ath_status add_variable(ath_buffer *material, const char *name) {
+  const char *value = getenv(name);
+  if (value == NULL || *value == '\0') return ATH_OK;
+  return ath_cache_key_part(material, name, value, strlen(value));
+}
+
 static ath_status make_key(const ath_pjrt_plugin *plugin, const ath_slice *slice,
                            const ath_buffer *text, char key[ATH_SHA256_TEXT]) {
-  ath_buffer material = ath_buffer_make(text->length + (1 << 16));
+  ath_buffer material = ath_buffer_make(text->length + (1 << 20));
   const char *xla = ath_pjrt_plugin_attribute(plugin, "xla_version");
   char version[256];
   int major, minor;
@@ -115,6 +122,8 @@ static ath_status make_key(const ath_pjrt_plugin *plugin, const ath_slice *slice
     {"slice", slice->name, strlen(slice->name)}, {"text", text->bytes, text->length}};
   for (size_t i = 0; status == ATH_OK && i < sizeof parts / sizeof *parts; i++)
     status = ath_cache_key_part(&material, parts[i].name, parts[i].bytes, parts[i].count);
+  if (status == ATH_OK) status = add_variable(&material, "XLA_FLAGS");
+  if (status == ATH_OK) status = add_variable(&material, "LIBTPU_INIT_ARGS");
   if (status == ATH_OK) ath_sha256_bytes(material.bytes, material.length, key);
   ath_buffer_free(&material);
   return status;
@@ -201,6 +210,15 @@ static ath_status explain_failure(ath_pjrt_topology *topology, const ath_slice *
   return status != ATH_OK ? status : removed;
 }
 
+/* That it does not fit is an answer also without the table. */
+static void add_table(ath_pjrt_topology *topology, const ath_slice *slice, const ath_buffer *text,
+                      ath_buffer *table) {
+  if (explain_failure(topology, slice, text, table) == ATH_OK) return;
+  ath_log(ATH_LOG_WARNING, "%s: no table of the largest buffers: %s", slice->name,
+          ath_error_text());
+  ath_buffer_clear(table);
+}
+
 static ath_status read_executable(const ath_pjrt_executable *executable, ath_verdict *out) {
   out->fits = true;
   ATH_TRY(ath_pjrt_executable_memory(executable, &out->memory));
@@ -221,7 +239,7 @@ static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath
     status = read_executable(executable, out);
   } else if (status == ATH_NO_MEMORY && strstr(ath_error_text(), "HBM") != NULL) {
     status = ath_buffer_string(&out->reason, ath_error_text());
-    if (status == ATH_OK && explain) status = explain_failure(topology, slice, text, &out->largest);
+    if (status == ATH_OK && explain) add_table(topology, slice, text, &out->largest);
   }
   ath_pjrt_executable_destroy(executable);
   ath_pjrt_topology_destroy(topology);
