@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "stablehlo/writer.h"
 
 /* --- constants ----------------------------------------------------------------------------- */
@@ -14,18 +15,13 @@ static uint32_t float_bits(double value) {
   return bits;
 }
 
-/* Rounded to the nearest, ties to even; a NaN keeps a bit set in what is left of its fraction. */
-static uint32_t bf16_bits(double value) {
-  uint32_t bits = float_bits(value);
-  if (isnan(value)) return (bits >> 16) | 0x40;
-  return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-}
-
 void ath_hlo_put_literal(ath_hlo *self, ath_hlo_dtype dtype, double value) {
   char text[32];
   switch (dtype) {
     case ATH_HLO_F32: snprintf(text, sizeof text, "0x%08X", float_bits(value)); break;
-    case ATH_HLO_BF16: snprintf(text, sizeof text, "0x%04X", bf16_bits(value)); break;
+    case ATH_HLO_BF16:
+      snprintf(text, sizeof text, "0x%04X", (unsigned)ath_bf16_from_float((float)value));
+      break;
     case ATH_HLO_I32: snprintf(text, sizeof text, "%d", (int32_t)value); break;
     case ATH_HLO_U32: snprintf(text, sizeof text, "%u", (uint32_t)value); break;
     case ATH_HLO_PRED: snprintf(text, sizeof text, "%s", value != 0 ? "true" : "false"); break;
