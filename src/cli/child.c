@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { RESULT_MAX = 1 << 20 };
 
@@ -36,16 +37,10 @@ static _Noreturn void be_child(ath_status (*work)(const void *, ath_buffer *), c
   _exit(0); /* without the plugins' own clean-up at the end of a process */
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Reads to the end of the pipe or to the deadline. */
 static ath_status receive(int file, double deadline, ath_buffer *out) {
   for (;;) {
-    double left = deadline - now();
+    double left = deadline - seconds_now();
     struct pollfd wait = {.fd = file, .events = POLLIN};
     int ready = poll(&wait, 1, left > 0 ? (int)(1000 * left) + 1 : 0);
     if (ready < 0 && errno == EINTR) continue;
@@ -86,7 +81,7 @@ ath_status ath_cli_in_child(ath_status (*work)(const void *context, ath_buffer *
   ath_status status =
       child < 0 ? ath_fail_errno(fault, "cannot make a child process") : ATH_OK;
   ath_buffer message = ath_buffer_make(RESULT_MAX + (1 << 17));
-  if (status == ATH_OK) status = receive(ends[0], now() + seconds, &message);
+  if (status == ATH_OK) status = receive(ends[0], seconds_now() + seconds, &message);
   close(ends[0]);
   if (child > 0) {
     if (status != ATH_OK) kill(child, SIGKILL);
