@@ -148,7 +148,8 @@ const ath_command ath_command_export = {
       "an evaluation, or the forward pass. No data and no device are needed: give the tokens per\n"
       "record and, without a tokenizer, the size of the vocabulary. Arguments are the model's\n"
       "variables by name, then the inputs of a batch; results are the new values of what is\n"
-      "updated, in the same order, then the outputs. Values are named after the layers.\n\n"
+      "updated, in the same order, then the outputs. Values are named after the layers. The text\n"
+      "is that for one device: the setting mesh is left out.\n\n"
       "Examples:\n"
       "  athanor export --stablehlo --config examples/demo.yaml --output step.mlir\n"
       "  athanor export --stablehlo --what eval --max-seq-length 128 --vocab-size 8192",
