@@ -155,6 +155,8 @@ typedef struct prober {
 static ath_status probe(void *user, int64_t batch, bool *fits) {
   const prober *self = user;
   attempt tried;
+  *fits = false;
+  if (!ath_subject_can_print(&self->planner->subject, batch, self->slice->chips)) return ATH_OK;
   ath_status status = try_batch(self->planner, self->slice, batch, false, &tried);
   *fits = tried.verdict.fits;
   close_attempt(&tried);

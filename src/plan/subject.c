@@ -67,9 +67,13 @@ void ath_subject_close(ath_subject *self) { ath_model_destroy(self->model); }
 
 /* --- the step ------------------------------------------------------------------------------ */
 
-static ath_status check_batch(const ath_subject *self, int64_t batch, int chips) {
+bool ath_subject_can_print(const ath_subject *self, int64_t batch, int chips) {
   assert(batch > 0 && chips > 0);
-  if ((double)batch * chips * self->length <= TOKENS_MAX) return ATH_OK;
+  return (double)batch * chips * self->length <= TOKENS_MAX;
+}
+
+static ath_status check_batch(const ath_subject *self, int64_t batch, int chips) {
+  if (ath_subject_can_print(self, batch, chips)) return ATH_OK;
   return ath_fail(ATH_INVALID, "%lld records of %d tokens on each of %d chips are more than a "
                   "module can index", (long long)batch, self->length, chips);
 }

@@ -19,6 +19,8 @@ void ath_subject_close(ath_subject *self);
  * the arena. */
 ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
                              ath_hlo_signature *signature, ath_buffer *out) ATH_MUST_CHECK;
+/* Whether a module can index so large a batch. */
+bool ath_subject_can_print(const ath_subject *self, int64_t batch, int chips);
 /* Floating-point operations of a micro-batch of so many records: three times the products and the
  * attention of the forward pass, without what is computed again on the way back. */
 ath_status ath_subject_flops(const ath_subject *self, int64_t batch, double *out) ATH_MUST_CHECK;
