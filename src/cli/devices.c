@@ -71,7 +71,7 @@ static ath_status ask(const probe *self, ath_buffer *text) {
 static ath_status put_answer(ath_buffer *out, const probe *self, ath_status found,
                              const ath_buffer *text) {
   if (!self->json) {
-    ATH_TRY(ath_buffer_format(out, "%-9s", self->device));
+    ATH_TRY(ath_buffer_format(out, "%-8s ", self->device));
     ATH_TRY(ath_cli_put_visible(out, text->bytes, text->length));
     return ath_buffer_byte(out, '\n');
   }

@@ -228,6 +228,9 @@ struct ath_file_writer {
 
 /* The process's number keeps two processes from writing into one temporary file. */
 ath_status ath_file_writer_open(const char *path, ath_file_writer **out) {
+  if (*path == '\0') return ath_fail(ATH_INVALID, "the name of a file to write is empty");
+  if (ath_path_is_folder(path))
+    return ath_fail(ATH_INVALID, "%s: is a folder; name a file to write", path);
   ath_file_writer *self = malloc(sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
   self->used = 0;
@@ -329,8 +332,26 @@ ath_status ath_file_writer_commit_as(ath_file_writer *self, const char *path) {
   return ath_file_writer_commit(self);
 }
 
+/* Something that exists and is neither a file nor a folder: /dev/null, a pipe. To rename a file
+ * onto its name would put the file in its place. */
+static bool is_device(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static ath_status write_in_place(const char *path, int flags, const void *bytes, size_t count) {
+  int file = open(path, flags | O_CLOEXEC);
+  if (file < 0) return ath_fail_errno(errno, "%s: cannot write", path);
+  int reason = write_bytes(file, bytes, count);
+  /* EINVAL: a pipe or a terminal has nothing to flush. */
+  if (reason == 0 && fsync(file) != 0 && errno != EINVAL) reason = errno;
+  if (close(file) != 0 && reason == 0) reason = errno;
+  return reason == 0 ? ATH_OK : ath_fail_errno(reason, "%s: cannot write", path);
+}
+
 ath_status ath_file_write(const char *path, const void *bytes, size_t count) {
   ath_file_writer *writer = NULL;
+  if (is_device(path)) return write_in_place(path, O_WRONLY, bytes, count);
   ATH_TRY(ath_file_writer_open(path, &writer));
   ath_status status = ath_file_writer_write(writer, bytes, count);
   if (status != ATH_OK) {
@@ -341,12 +362,7 @@ ath_status ath_file_write(const char *path, const void *bytes, size_t count) {
 }
 
 ath_status ath_file_append(const char *path, const void *bytes, size_t count) {
-  int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) return ath_fail_errno(errno, "%s: cannot write", path);
-  int reason = write_bytes(file, bytes, count);
-  if (reason == 0 && fsync(file) != 0) reason = errno;
-  if (close(file) != 0 && reason == 0) reason = errno;
-  return reason == 0 ? ATH_OK : ath_fail_errno(reason, "%s: cannot write", path);
+  return write_in_place(path, O_WRONLY | O_APPEND, bytes, count);
 }
 
 ath_status ath_file_map(const char *path, ath_mapping *out) {

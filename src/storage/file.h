@@ -59,7 +59,8 @@ ath_status ath_file_writer_commit(ath_file_writer *self) ATH_MUST_CHECK;
 ath_status ath_file_writer_commit_as(ath_file_writer *self, const char *path) ATH_MUST_CHECK;
 void ath_file_writer_abandon(ath_file_writer *self); /* NULL is allowed */
 
-/* Writes a whole file as above. */
+/* Writes a whole file as above. A path that is neither a file nor a folder (/dev/null, a pipe) is
+ * written to where it is. */
 ath_status ath_file_write(const char *path, const void *bytes, size_t count) ATH_MUST_CHECK;
 
 /* Adds to the end of a file, which must exist, and flushes it to disk. Not atomic: a kill or a full

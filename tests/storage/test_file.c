@@ -183,6 +183,19 @@ static void a_fifo_without_a_writer_is_refused_at_once(void **state) {
 }
 
 /* As a shell passes <(command). */
+static void a_device_stays_one_when_it_is_written_to(void **state) {
+  (void)state;
+  struct stat info;
+  assert_ok(ath_file_write("/dev/null", "text", 4));
+  assert_int_equal(stat("/dev/null", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+  assert_fails(ath_file_write("/dev/full", "text", 4), ATH_NO_SPACE, "/dev/full");
+  assert_int_equal(stat("/dev/full", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+  assert_fails(ath_file_write("/dev", "text", 4), ATH_INVALID, "is a folder");
+  assert_fails(ath_file_write("", "text", 4), ATH_INVALID, "empty");
+}
+
 static void a_pipe_is_read_to_its_end(void **state) {
   (void)state;
   int ends[2];
@@ -228,6 +241,7 @@ int main(void) {
     cmocka_unit_test(an_empty_file_maps_to_nothing),
     cmocka_unit_test(adding_keeps_what_was_there),
     cmocka_unit_test(a_fifo_without_a_writer_is_refused_at_once),
+    cmocka_unit_test(a_device_stays_one_when_it_is_written_to),
     cmocka_unit_test(a_pipe_is_read_to_its_end),
     cmocka_unit_test(a_path_too_long_is_refused),
   };

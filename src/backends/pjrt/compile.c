@@ -139,6 +139,8 @@ static void keep(const ath_xla_backend *self, const char *key, ath_pjrt_executab
 static ath_status compile(ath_xla_backend *self, const ath_buffer *text,
                           const ath_pjrt_compile_options *options, ath_pjrt_executable **out) {
   double began = seconds_now();
+  ath_log(ATH_LOG_INFO, "%s: compiling %.1f MB of StableHLO text", self->name,
+          (double)text->length * 1e-6);
   ATH_TRY(ath_pjrt_compile(self->client, text->bytes, text->length, options, out));
   self->untold.compiled++;
   self->untold.compile_seconds += seconds_now() - began;
