@@ -162,7 +162,12 @@ typedef struct ath_forward_options {
  * so that gradients of parameters are f32. Biases and LayerNorm's vectors enter as f32. */
 ath_value ath_model_logits(const ath_model *self, ath_graph *graph,
                            const ath_forward_options *options, ath_value *parameters);
-/* The forward pass as a graph of its own, with the output logits. The caller destroys it. */
+/* The forward pass as a graph of its own, fused and pruned, with the outputs that `add_outputs`
+ * makes of the logits. The caller destroys it. */
+ath_status ath_model_graph_with(const ath_model *self, const ath_forward_options *shape,
+                                void (*add_outputs)(ath_graph *graph, ath_value logits),
+                                ath_graph **out) ATH_MUST_CHECK;
+/* The same with the one output logits. */
 ath_status ath_model_graph(const ath_model *self, const ath_forward_options *shape,
                            ath_graph **out) ATH_MUST_CHECK;
 /* Adds the inputs labels (i32 [K]) and weights (f32 [K]) and the loss over them. */

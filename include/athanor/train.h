@@ -167,6 +167,8 @@ typedef struct ath_step_options {
 ath_status ath_train_architecture(const ath_train_options *options,
                                   const ath_tokenizer *tokenizer, int length,
                                   ath_model_config *out) ATH_MUST_CHECK;
+/* How many updates a run takes: max_steps, or else those of num_train_epochs. */
+int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_epoch);
 /* Places for masked positions in a batch; and the step for batches of this size. */
 int ath_train_positions(const ath_train_options *options, int batch_size, int length);
 ath_step_options ath_train_step_options(const ath_train_options *options, int batch_size,

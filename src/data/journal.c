@@ -22,20 +22,22 @@ static ath_status format_entry(const char *path, const json_t *entry, ath_buffer
   return status;
 }
 
-ath_status ath_journal_create(const char *path, const json_t *first) {
+typedef ath_status write_function(const char *path, const void *bytes, size_t count);
+
+static ath_status write_entry(const char *path, const json_t *entry, write_function *write) {
   ath_buffer line = ath_buffer_make(ENTRY_MAX);
-  ath_status status = format_entry(path, first, &line);
-  if (status == ATH_OK) status = ath_file_write(path, line.bytes, line.length);
+  ath_status status = format_entry(path, entry, &line);
+  if (status == ATH_OK) status = write(path, line.bytes, line.length);
   ath_buffer_free(&line);
   return status;
 }
 
+ath_status ath_journal_create(const char *path, const json_t *first) {
+  return write_entry(path, first, ath_file_write);
+}
+
 ath_status ath_journal_add(const char *path, const json_t *entry) {
-  ath_buffer line = ath_buffer_make(ENTRY_MAX);
-  ath_status status = format_entry(path, entry, &line);
-  if (status == ATH_OK) status = ath_file_append(path, line.bytes, line.length);
-  ath_buffer_free(&line);
-  return status;
+  return write_entry(path, entry, ath_file_append);
 }
 
 /* NULL for a line that is not as it was written. */

@@ -84,28 +84,6 @@ const char *ath_filler_mask(const ath_filler *self) {
 
 /* --- the program --------------------------------------------------------------------------- */
 
-static ath_status add_logits(const ath_model *model, const ath_forward_options *shape,
-                             ath_graph *graph, ath_value *parameters) {
-  ath_graph_output(graph, "logits", ath_model_logits(model, graph, shape, parameters));
-  ATH_TRY(ath_graph_status(graph));
-  ATH_TRY(ath_graph_fuse(graph));
-  return ath_graph_prune(graph);
-}
-
-ath_status ath_model_graph(const ath_model *self, const ath_forward_options *shape,
-                           ath_graph **out) {
-  ath_graph *graph = NULL;
-  *out = NULL;
-  ath_value *parameters = calloc(ath_model_parameter_count(self), sizeof *parameters);
-  ath_status status = parameters != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory");
-  if (status == ATH_OK) status = ath_graph_create(&graph);
-  if (status == ATH_OK) status = add_logits(self, shape, graph, parameters);
-  if (status == ATH_OK) *out = graph;
-  else ath_graph_destroy(graph);
-  free(parameters);
-  return status;
-}
-
 /* Forward only, without dropout, for one row. */
 static ath_status build_program(ath_filler *self) {
   ath_forward_options shape = {.batch_size = 1, .length = self->length,

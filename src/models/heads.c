@@ -1,5 +1,6 @@
-/* heads.c: what stands on the encoder: the masked-language-model head and its loss. */
+/* heads.c: what stands on the encoder: the masked-language-model head, its graphs, its loss. */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "models/roberta.h"
 
@@ -26,6 +27,39 @@ ath_value ath_model_logits(const ath_model *self, ath_graph *graph,
         ath_graph_variable(graph, self->parameters[i].name, self->parameters[i].type);
   ath_value hidden = ath_roberta_encode(self, graph, options, parameters);
   return masked_lm_head(self, graph, parameters, hidden);
+}
+
+static ath_status fill_graph(const ath_model *self, const ath_forward_options *shape,
+                             void (*add_outputs)(ath_graph *graph, ath_value logits),
+                             ath_graph *graph, ath_value *parameters) {
+  add_outputs(graph, ath_model_logits(self, graph, shape, parameters));
+  ATH_TRY(ath_graph_status(graph));
+  ATH_TRY(ath_graph_fuse(graph));
+  return ath_graph_prune(graph);
+}
+
+ath_status ath_model_graph_with(const ath_model *self, const ath_forward_options *shape,
+                                void (*add_outputs)(ath_graph *graph, ath_value logits),
+                                ath_graph **out) {
+  ath_graph *graph = NULL;
+  *out = NULL;
+  ath_value *parameters = calloc(ath_model_parameter_count(self), sizeof *parameters);
+  ath_status status = parameters != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory");
+  if (status == ATH_OK) status = ath_graph_create(&graph);
+  if (status == ATH_OK) status = fill_graph(self, shape, add_outputs, graph, parameters);
+  if (status == ATH_OK) *out = graph;
+  else ath_graph_destroy(graph);
+  free(parameters);
+  return status;
+}
+
+static void add_logits(ath_graph *graph, ath_value logits) {
+  ath_graph_output(graph, "logits", logits);
+}
+
+ath_status ath_model_graph(const ath_model *self, const ath_forward_options *shape,
+                           ath_graph **out) {
+  return ath_model_graph_with(self, shape, add_logits, out);
 }
 
 ath_cross_entropy_result ath_masked_lm_loss(ath_graph *graph, ath_value logits) {

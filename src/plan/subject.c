@@ -88,17 +88,6 @@ static ath_status find_mesh(const ath_subject *self, int chips, ath_mesh *out) {
                   ath_mesh_text(out, text), ath_mesh_devices(out), chips);
 }
 
-static ath_status print_graph(const ath_mesh *mesh, const ath_graph *graph, ath_arena *arena,
-                              ath_hlo_signature *signature, ath_buffer *out) {
-  ath_partition partition;
-  ATH_TRY(ath_partition_create(mesh, graph, &partition));
-  ath_hlo_module_options module = {
-    .sharding = ath_mesh_devices(mesh) > 1 ? &partition.sharding : NULL};
-  ath_status status = ath_hlo_module_print(graph, &module, arena, signature, out);
-  ath_partition_destroy(&partition);
-  return status;
-}
-
 ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
                              ath_hlo_signature *signature, ath_buffer *out) {
   ath_graph *graph;
@@ -108,7 +97,7 @@ ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, 
   ath_step_options options =
       ath_train_step_options(self->run, (int)(batch * chips), self->length);
   ATH_TRY(ath_step_graph(self->model, &options, true, &graph));
-  ath_status status = print_graph(&mesh, graph, arena, signature, out);
+  ath_status status = ath_partition_print_module(&mesh, graph, arena, signature, out);
   ath_graph_destroy(graph);
   return status;
 }
@@ -147,6 +136,5 @@ int64_t ath_subject_steps(const ath_subject *self, int chips) {
   if (o->max_steps > 0) return o->max_steps;
   if (self->records < 0) return -1;
   double rows = (double)o->per_device_train_batch_size * chips;
-  double batches = ceil((double)self->records / rows) * o->num_train_epochs;
-  return (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
+  return ath_train_steps(o, (int64_t)ceil((double)self->records / rows));
 }

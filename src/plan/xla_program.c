@@ -200,7 +200,6 @@ static ath_status read_field(ath_arena *arena, const ath_wire_field *field,
     case 8: return read_literal(field->inside, &out->constant);
     case 9: out->parameter = (int64_t)field->value; return ATH_OK;
     case 28: return read_text(arena, field, &out->target);
-    case 35: out->id = (int64_t)field->value; return ATH_OK;
     case 36: return read_ids(arena, field, &out->operands, &out->operand_count);
     case 38: return read_ids(arena, field, &out->called, &out->called_count);
     case 43: out->cycles = find_cycles(field->inside); return ATH_OK;
@@ -238,7 +237,7 @@ static ath_status count_field(ath_wire message, uint32_t number, int *count) {
 static ath_status read_computation(ath_arena *arena, ath_wire message, ath_xla_computation *out) {
   int count;
   ATH_TRY(count_field(message, 2, &count));
-  *out = (ath_xla_computation){.name = "", .id = -1, .root = -1};
+  *out = (ath_xla_computation){.name = "", .id = -1};
   out->instructions = ath_arena_alloc(arena, (size_t)count * sizeof *out->instructions);
   ATH_TRY(no_memory(out->instructions));
   while (ath_wire_left(&message) > 0) {
@@ -246,7 +245,6 @@ static ath_status read_computation(ath_arena *arena, ath_wire message, ath_xla_c
     ATH_TRY(next_field(&message, &field));
     if (field.number == 1) ATH_TRY(read_text(arena, &field, &out->name));
     else if (field.number == 5) out->id = (int64_t)field.value;
-    else if (field.number == 6) out->root = (int64_t)field.value;
     else if (field.number == 2 && field.kind == ATH_WIRE_BYTES)
       ATH_TRY_CONTEXT(
           read_instruction(arena, field.inside, &out->instructions[out->count++]),

@@ -5,9 +5,9 @@
  *
  *     HloModuleProtoWithConfig   1 HloModuleProto
  *     HloModuleProto             3 computations   6 id of the entry
- *     HloComputationProto        1 name   2 instructions   5 id   6 id of the root
+ *     HloComputationProto        1 name   2 instructions   5 id
  *     HloInstructionProto        1 name   2 opcode   3 shape   7 metadata   8 literal   9 parameter
- *                                28 custom_call_target   35 id   36 operand ids   38 called
+ *                                28 custom_call_target   36 operand ids   38 called
  *                                computations   43 backend_config   49 | 87 | 93 replica groups
  *     OpMetadata                 2 op_name: the location that the module's text gave it
  *                                4 source_line: the line of that text
@@ -27,7 +27,7 @@ typedef struct ath_xla_instruction {
   const char *op_name;      /* "layer.3/attention", or "" */
   const char *target;       /* of a custom call, or "" */
   int64_t line;             /* of the module's text, from 1; 0: not said */
-  int64_t id, parameter;    /* parameter: its number, for opcode "parameter" */
+  int64_t parameter;        /* its number, for opcode "parameter" */
   int64_t bytes;            /* of the result on one device, without padding */
   int64_t cycles;           /* the compiler's estimate; −1: it gave none */
   int64_t constant;         /* of a whole-number scalar constant; −1: something else */
@@ -38,7 +38,7 @@ typedef struct ath_xla_instruction {
 
 typedef struct ath_xla_computation {
   const char *name;
-  int64_t id, root;
+  int64_t id;
   ath_xla_instruction *instructions;
   int count;
 } ath_xla_computation;

@@ -1,6 +1,7 @@
 /* architecture.c: the model and the training step that a run's settings describe, without its data
  * and without a device. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "athanor/train.h"
@@ -62,6 +63,14 @@ ath_status ath_train_architecture(const ath_train_options *options,
   }
   if (out->vocab_size > 0) return ATH_OK;
   return ath_fail(ATH_USAGE, "neither a tokenizer nor vocab_size says how large the vocabulary is");
+}
+
+int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_epoch) {
+  const ath_train_options *o = options;
+  assert(o->gradient_accumulation_steps > 0);
+  if (o->max_steps > 0) return o->max_steps;
+  double batches = o->num_train_epochs * (double)batches_per_epoch;
+  return (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
 }
 
 int ath_train_positions(const ath_train_options *options, int batch_size, int length) {

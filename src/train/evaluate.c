@@ -19,30 +19,16 @@ struct ath_evaluator {
   uint64_t samples;      /* records to score */
 };
 
-static ath_status add_sums(const ath_model *model, const ath_forward_options *shape,
-                           ath_graph *graph, ath_value *parameters) {
-  ath_value logits = ath_model_logits(model, graph, shape, parameters);
+static void add_sums(ath_graph *graph, ath_value logits) {
   ath_cross_entropy_result sums = ath_masked_lm_loss(graph, logits);
   ath_graph_output(graph, "loss", sums.loss);
   ath_graph_output(graph, "weight", sums.weight);
   ath_graph_output(graph, "correct", sums.correct);
-  ATH_TRY(ath_graph_status(graph));
-  ATH_TRY(ath_graph_fuse(graph));
-  return ath_graph_prune(graph);
 }
 
 ath_status ath_evaluation_graph(const ath_model *model, const ath_forward_options *shape,
                                 ath_graph **out) {
-  ath_graph *graph = NULL;
-  *out = NULL;
-  ath_value *parameters = calloc(ath_model_parameter_count(model), sizeof *parameters);
-  ath_status status = parameters != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory");
-  if (status == ATH_OK) status = ath_graph_create(&graph);
-  if (status == ATH_OK) status = add_sums(model, shape, graph, parameters);
-  if (status == ATH_OK) *out = graph;
-  else ath_graph_destroy(graph);
-  free(parameters);
-  return status;
+  return ath_model_graph_with(model, shape, add_sums, out);
 }
 
 static ath_status create_program(ath_evaluator *self, ath_state *state) {

@@ -79,10 +79,7 @@ static ath_status open_batches(ath_run *self) {
 /* Steps run on over the ends of epochs; the last may be short of the wish by less than one. */
 static ath_status make_schedule(ath_run *self) {
   const ath_train_options *o = &self->options;
-  double batches = o->num_train_epochs * (double)self->batches_per_epoch;
-  int64_t steps = (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
-  if (o->max_steps > 0) steps = o->max_steps;
-  assert(o->gradient_accumulation_steps > 0);
+  int64_t steps = ath_train_steps(o, self->batches_per_epoch);
   self->schedule = (ath_schedule){.peak = o->learning_rate, .total_steps = steps > 0 ? steps : 1,
                                   .warmup_steps = o->warmup_steps};
   if (o->warmup_steps == 0)

@@ -190,3 +190,15 @@ void ath_partition_destroy(ath_partition *self) {
   ath_hash_map_destroy(self->followers);
   self->followers = NULL;
 }
+
+ath_status ath_partition_print_module(const ath_mesh *mesh, const ath_graph *graph,
+                                      ath_arena *arena, ath_hlo_signature *signature,
+                                      ath_buffer *out) {
+  ath_partition partition;
+  ATH_TRY(ath_partition_create(mesh, graph, &partition));
+  const ath_hlo_module_options options = {
+    .sharding = ath_mesh_devices(mesh) > 1 ? &partition.sharding : NULL};
+  ath_status status = ath_hlo_module_print(graph, &options, arena, signature, out);
+  ath_partition_destroy(&partition);
+  return status;
+}

@@ -24,6 +24,12 @@ ath_status ath_partition_create(const ath_mesh *mesh, const ath_graph *graph, at
     ATH_MUST_CHECK;
 void ath_partition_destroy(ath_partition *self);
 
+/* The text of a graph on a mesh, by ath_hlo_module_print: with a partition's shardings where the
+ * mesh has several devices. Refuses what ath_partition_create refuses. */
+ath_status ath_partition_print_module(const ath_mesh *mesh, const ath_graph *graph,
+                                      ath_arena *arena, ath_hlo_signature *signature,
+                                      ath_buffer *out) ATH_MUST_CHECK;
+
 /* The one rule: of an argument or a result, by ATH_HLO_* kind, or, with kind −1, of a value inside.
  * False: left to the partitioner, which only happens inside. Outputs of the program are whole on
  * every device. Inside, gradients and converted parameters lie as their variable does, and

@@ -196,13 +196,8 @@ static ath_status compile(const builder *self) {
   xla_program *program = self->program;
   const ath_xla_backend *backend = program->state->backend;
   ath_buffer text = ath_buffer_make(TEXT_LIMIT);
-  ath_partition partition;
-  ATH_TRY(ath_partition_create(&backend->mesh, self->graph, &partition));
-  ath_hlo_module_options options = {
-    .sharding = backend->devices > 1 ? &partition.sharding : NULL};
-  ath_status status = ath_hlo_module_print(self->graph, &options, program->arena,
-                                           &program->signature, &text);
-  ath_partition_destroy(&partition);
+  ath_status status = ath_partition_print_module(&backend->mesh, self->graph, program->arena,
+                                                 &program->signature, &text);
   if (status == ATH_OK)
     status = ath_xla_compile(program->state->backend, &text, &program->executable);
   ath_buffer_free(&text);
