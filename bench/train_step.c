@@ -115,7 +115,7 @@ static ath_status run(const setup *s) {
   ath_batch batch = {0};
   ath_step_options options = {
     .forward = {.batch_size = s->batch, .length = s->length, .dropout = s->dropout, .seed = 42,
-                .positions = ath_batch_positions(s->batch, s->length, 0.15)},
+                .positions = ath_batch_positions(s->batch, s->length, 0.15, 1)},
     .adam_beta1 = 0.9, .adam_beta2 = 0.999, .adam_epsilon = 1e-8, .weight_decay = 0.01,
     .max_grad_norm = 1};
   ATH_TRY(make_model(s, &model));

@@ -113,28 +113,34 @@ typedef struct ath_batch_options {
   int32_t mask_id, pad_id;
   const ath_tokenizer *tokenizer; /* says which ids are special, never chosen and never drawn … */
   const uint8_t *special;         /* … or this table [vocab_size] does, where it is not NULL */
+  int groups;                  /* equal parts of a batch's rows, see there; 1 (or 0): the whole */
   int positions;               /* K, places for chosen positions; 0: from ath_batch_positions */
 } ath_batch_options;
-/* Ids from the tokenizer, which must outlive the batcher; the usual probabilities, batch_size 8,
- * seed 42, shuffle on. */
+/* Ids from the tokenizer, which must outlive the batcher; the usual probabilities, batch_size 8 in
+ * one group, seed 42, shuffle on. */
 ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer);
 
-/* K for a batch of `batch_size` x `length` tokens: mean + 6 deviations of the count of chosen
- * positions, rounded up to 8, at most all of them. */
-int ath_batch_positions(int batch_size, int length, double mlm_probability);
+/* K for a batch of `batch_size` x `length` tokens. A group's share: mean + 6 deviations of the count
+ * of its chosen positions, rounded up to 8, at most all of them. */
+int ath_batch_positions(int batch_size, int length, double mlm_probability, int groups);
 
 /* One batch, in the layout the model's inputs take. Rows past `samples` are padding: pad_id,
- * mask 0. Places past `scored` have weight 0, position 0, label 0. */
+ * mask 0.
+ *
+ * Group g of G has the rows from g * batch_size / G and the places from g * K / G: its chosen
+ * positions in ascending order, then places with weight 0, label 0 and the position of the group's
+ * first token. So where devices share a batch each finds its chosen tokens in its own rows. What a
+ * batch holds does not depend on G, but for what does not fit into a group's places. */
 typedef struct ath_batch {
   uint64_t number;        /* counted from the start of training, over all epochs */
   uint32_t epoch;
   int samples;            /* real rows; less than batch_size only at the end of an epoch */
-  int64_t scored;         /* real entries of positions, labels, weights */
+  int64_t scored;         /* real entries of positions, labels, weights, of all groups */
   int64_t tokens;         /* attended tokens, for throughput */
-  int64_t unscored;       /* chosen positions that did not fit into K and were left unmasked */
+  int64_t unscored;       /* chosen positions that found no place and were left unmasked */
   int32_t *input_ids;      /* [batch_size, length], masks applied */
   int32_t *attention_mask; /* [batch_size, length] */
-  int32_t *positions;      /* [K]: row * length + column, ascending */
+  int32_t *positions;      /* [K]: row * length + column */
   int32_t *labels;         /* [K]: the original ids */
   float *weights;          /* [K]: 1 or 0 */
 } ath_batch;

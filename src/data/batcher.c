@@ -45,6 +45,7 @@ struct ath_batcher {
 ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer) {
   return (ath_batch_options){
     .batch_size = 8,
+    .groups = 1,
     .shuffle = true,
     .seed = 42,
     .mlm_probability = 0.15,
@@ -71,25 +72,37 @@ static ath_status check_ids(const ath_batcher *self, uint64_t record, const int3
   return ATH_OK;
 }
 
+/* The places of a group that are still free. */
+typedef struct place_range {
+  int next, end;
+} place_range;
+
+static void set_place(ath_batch *batch, int place, int32_t position, int32_t label, float weight) {
+  batch->positions[place] = position;
+  batch->labels[place] = label;
+  batch->weights[place] = weight;
+}
+
 /* Adds the chosen positions of a row. What does not fit is put back as it was. */
-static void add_positions(const ath_batcher *self, ath_batch *batch, int row, int count) {
-  assert(count <= self->length && batch->scored <= self->options.positions);
+static void add_positions(const ath_batcher *self, ath_batch *batch, int row, int count,
+                          place_range *room) {
+  assert(count <= self->length && room->next <= room->end);
   for (int i = 0; i < count; i++) {
     int32_t at = row * self->length + self->columns[i];
-    if (batch->scored == self->options.positions) {
+    if (room->next < room->end) {
+      set_place(batch, room->next++, at, self->labels[i], 1);
+      batch->scored++;
+    } else {
       batch->input_ids[at] = self->labels[i];
       batch->unscored++;
-      continue;
     }
-    batch->positions[batch->scored] = at;
-    batch->labels[batch->scored] = self->labels[i];
-    batch->weights[batch->scored++] = 1.0f;
   }
 }
 
 /* Fills a row with the record at `place` of the epoch's order. The masks belong to the record, not
  * to the place or the row, so they do not change with the batch size. */
-static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place) {
+static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place,
+                           place_range *room) {
   const ath_batch_options *o = &self->options;
   uint64_t count = ath_dataset_size(self->data);
   uint64_t record = o->shuffle ? ath_permute(o->seed, batch->epoch, count, place) : place;
@@ -101,7 +114,18 @@ static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, u
   uint32_t epoch = o->fixed_masks ? 0 : batch->epoch;
   int chosen = ath_mask_tokens(o, epoch, record, ids, mask, self->length, self->columns,
                                self->labels);
-  add_positions(self, batch, row, chosen);
+  add_positions(self, batch, row, chosen, room);
+  return ATH_OK;
+}
+
+/* Fills a group's rows, the first row of the batch being the record at `from`, and its places. */
+static ath_status fill_group(const ath_batcher *self, ath_batch *batch, int group, uint64_t from) {
+  const ath_batch_options *o = &self->options;
+  int rows = o->batch_size / o->groups, share = o->positions / o->groups, first = group * rows;
+  place_range room = {.next = group * share, .end = (group + 1) * share};
+  for (int row = first; row < first + rows && row < batch->samples; row++)
+    ATH_TRY(fill_row(self, batch, row, from + (uint64_t)row, &room));
+  while (room.next < room.end) set_place(batch, room.next++, first * self->length, 0, 0);
   return ATH_OK;
 }
 
@@ -119,15 +143,10 @@ static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t numbe
   assert(from < ath_dataset_size(self->data));
   uint64_t left = ath_dataset_size(self->data) - from;
   batch->samples = left < (uint64_t)o->batch_size ? (int)left : o->batch_size;
-  for (int row = 0; row < batch->samples; row++)
-    ATH_TRY(fill_row(self, batch, row, from + (uint64_t)row));
+  for (int group = 0; group < o->groups; group++) ATH_TRY(fill_group(self, batch, group, from));
   for (int i = batch->samples * self->length; i < o->batch_size * self->length; i++) {
     batch->input_ids[i] = o->pad_id;
     batch->attention_mask[i] = 0;
-  }
-  for (int64_t i = batch->scored; i < o->positions; i++) {
-    batch->positions[i] = batch->labels[i] = 0;
-    batch->weights[i] = 0.0f;
   }
   return ATH_OK;
 }
@@ -186,6 +205,9 @@ static ath_status check_options(const ath_batch_options *o, int length) {
   if (o->batch_size < 1 || (int64_t)o->batch_size * length > ELEMENTS_MAX)
     return ath_fail(ATH_INVALID, "batch size %d: must be 1 … %d for records of %d tokens",
                     o->batch_size, ELEMENTS_MAX / length, length);
+  if (o->groups < 0 || (o->groups > 0 && o->batch_size % o->groups != 0))
+    return ath_fail(ATH_INVALID, "a batch of %d cannot be cut into %d equal groups",
+                    o->batch_size, o->groups);
   if (!(o->mlm_probability > 0.0 && o->mlm_probability <= 1.0))
     return ath_fail(ATH_INVALID, "mlm_probability is %g; it must lie in (0, 1]",
                     o->mlm_probability);
@@ -204,6 +226,9 @@ static ath_status check_options(const ath_batch_options *o, int length) {
   if (o->positions < 0 || o->positions > o->batch_size * length)
     return ath_fail(ATH_INVALID, "%d places for chosen positions, in a batch of %d x %d tokens",
                     o->positions, o->batch_size, length);
+  if (o->groups > 0 && o->positions % o->groups != 0)
+    return ath_fail(ATH_INVALID, "%d places for chosen positions cannot be cut into %d equal "
+                    "groups", o->positions, o->groups);
   return ATH_OK;
 }
 
@@ -262,9 +287,10 @@ ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *
   self->data = data;
   self->options = *options;
   self->length = length;
+  if (options->groups == 0) self->options.groups = 1;
   if (options->positions == 0)
-    self->options.positions =
-        ath_batch_positions(options->batch_size, length, options->mlm_probability);
+    self->options.positions = ath_batch_positions(options->batch_size, length,
+                                                  options->mlm_probability, self->options.groups);
   self->per_epoch = (count - 1) / (uint64_t)options->batch_size + 1;
   ath_status status = copy_special(self);
   if (status == ATH_OK) status = allocate(self);

@@ -56,10 +56,10 @@ int ath_mask_tokens(const ath_batch_options *options, uint32_t epoch, uint64_t s
   return count;
 }
 
-int ath_batch_positions(int batch_size, int length, double mlm_probability) {
-  assert(batch_size > 0 && length > 0);
-  double all = (double)batch_size * length, mean = all * mlm_probability;
+int ath_batch_positions(int batch_size, int length, double mlm_probability, int groups) {
+  assert(batch_size > 0 && length > 0 && groups > 0 && batch_size % groups == 0);
+  double all = (double)(batch_size / groups) * length, mean = all * mlm_probability;
   double wish = ceil(mean + 6.0 * sqrt(mean * (1.0 - mlm_probability)));
   double rounded = ceil(wish / 8.0) * 8.0;
-  return (int)(rounded < all ? rounded : all);
+  return groups * (int)(rounded < all ? rounded : all);
 }

@@ -76,7 +76,7 @@ int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_ep
 int ath_train_positions(const ath_train_options *options, int batch_size, int length) {
   int64_t each = options->max_predictions_per_seq;
   assert(batch_size > 0 && length > 0);
-  if (each == 0) return ath_batch_positions(batch_size, length, options->mlm_probability);
+  if (each == 0) return ath_batch_positions(batch_size, length, options->mlm_probability, 1);
   return batch_size * (int)(each < length ? each : length);
 }
 

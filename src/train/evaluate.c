@@ -51,7 +51,7 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
   batches.shuffle = false;
   batches.fixed_masks = true;
   batches.positions =
-      ath_batch_positions(options->batch_size, length, options->mlm_probability);
+      ath_batch_positions(options->batch_size, length, options->mlm_probability, 1);
   self->shape = (ath_forward_options){.batch_size = options->batch_size, .length = length,
                                       .positions = batches.positions,
                                       .compute = options->compute};

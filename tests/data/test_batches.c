@@ -78,7 +78,7 @@ static void the_last_batch_is_padded_and_every_row_comes_once(void **state) {
       assert_int_equal(batch->attention_mask[i], 0);
       assert_int_equal(batch->input_ids[i], 3);
     }
-    int places = ath_batch_positions(8, LENGTH, 0.15);
+    int places = ath_batch_positions(8, LENGTH, 0.15, 1);
     for (int i = 0; i < places; i++) {
       assert_true(batch->weights[i] == (i < batch->scored ? 1.0f : 0.0f));
       if (i >= batch->scored) assert_int_equal(batch->positions[i] + batch->labels[i], 0);
@@ -155,7 +155,7 @@ static void seeking_continues_exactly_where_an_unbroken_run_would_be(void **stat
   enum { STEPS = 15, ROWS = 2 };
   open_records(10);
   ath_batch_options options = options_of(ROWS);
-  int places = ath_batch_positions(ROWS, LENGTH, 0.15);
+  int places = ath_batch_positions(ROWS, LENGTH, 0.15, 1);
   ath_batch whole[STEPS];
   ath_batcher *batcher = NULL, *resumed = NULL;
   const ath_batch *batch = NULL;
@@ -210,7 +210,7 @@ static void evaluation_masks_are_the_same_in_every_pass(void **state) {
   ath_batch_options options = options_of(ROWS);
   options.shuffle = false;
   options.fixed_masks = true;
-  int places = ath_batch_positions(ROWS, LENGTH, 0.15);
+  int places = ath_batch_positions(ROWS, LENGTH, 0.15, 1);
   ath_batcher *batcher = NULL;
   assert_ok(ath_batcher_create(data, &options, &batcher));
   ath_batch first[3];
@@ -258,6 +258,70 @@ static void positions_that_do_not_fit_are_left_unmasked(void **state) {
   close_records();
 }
 
+/* 8 rows in 1, 2, 4 and 8 groups, the last batch padded: the same rows, the same chosen positions
+ * in the same order, each group's in its own rows and its own places. */
+static void a_groups_places_hold_positions_of_its_own_rows(void **state) {
+  (void)state;
+  enum { ROWS = 8, PLACES = 64 };
+  open_records(13);
+  for (int groups = 1; groups <= ROWS; groups *= 2) {
+    ath_batch_options one = options_of(ROWS), cut = options_of(ROWS);
+    ath_batcher *whole = NULL, *grouped = NULL;
+    const ath_batch *a = NULL, *b = NULL;
+    one.positions = cut.positions = PLACES;
+    cut.groups = groups;
+    assert_ok(ath_batcher_create(data, &one, &whole));
+    assert_ok(ath_batcher_create(data, &cut, &grouped));
+    for (int step = 0; step < 4; step++) {
+      assert_ok(ath_batcher_next(whole, &a));
+      assert_ok(ath_batcher_next(grouped, &b));
+      assert_int_equal(b->unscored, 0);
+      assert_int_equal(a->scored, b->scored);
+      assert_memory_equal(a->input_ids, b->input_ids, sizeof(int32_t) * ROWS * LENGTH);
+      int64_t seen = 0;
+      for (int i = 0; i < PLACES; i++) {
+        int group = i / (PLACES / groups), rows = ROWS / groups;
+        assert_int_equal(b->positions[i] / LENGTH / rows, group);
+        if (b->weights[i] == 0) {
+          assert_int_equal(b->positions[i], group * rows * LENGTH);
+          assert_int_equal(b->labels[i], 0);
+          continue;
+        }
+        assert_int_equal(b->positions[i], a->positions[seen]);
+        assert_int_equal(b->labels[i], a->labels[seen++]);
+      }
+      assert_int_equal(seen, b->scored);
+    }
+    ath_batcher_destroy(whole);
+    ath_batcher_destroy(grouped);
+  }
+  close_records();
+}
+
+/* The first group's rows have 15 + 14 choosable positions and 20 places, the second's 13 + 15. */
+static void what_does_not_fit_into_a_group_is_left_unmasked_there(void **state) {
+  (void)state;
+  open_records(4);
+  ath_batch_options options = options_of(4);
+  options.mlm_probability = 1.0;
+  options.shuffle = false;
+  options.positions = 40;
+  options.groups = 2;
+  ath_batcher *batcher = NULL;
+  const ath_batch *batch = NULL;
+  assert_ok(ath_batcher_create(data, &options, &batcher));
+  assert_ok(ath_batcher_next(batcher, &batch));
+  assert_int_equal(batch->scored, 40);
+  assert_int_equal(batch->unscored, 15 + 14 - 20 + 13 + 15 - 20);
+  for (int at = batch->positions[19] + 1; at < 2 * LENGTH; at++)
+    assert_int_equal(batch->input_ids[at], mask_of(1, at % LENGTH, LENGTH)
+                                               ? token_of(1, at % LENGTH)
+                                               : 3);
+  assert_true(batch->positions[20] > 2 * LENGTH && batch->positions[20] < 3 * LENGTH);
+  ath_batcher_destroy(batcher);
+  close_records();
+}
+
 static void an_id_outside_the_vocabulary_names_its_record(void **state) {
   (void)state;
   open_records(10);
@@ -298,6 +362,15 @@ static void options_out_of_range_are_refused(void **state) {
   options = options_of(4);
   options.random_replace_prob = 0.3;
   assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID, "together at most 1");
+  options = options_of(4);
+  options.groups = 3;
+  assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID,
+               "a batch of 4 cannot be cut into 3 equal groups");
+  options = options_of(4);
+  options.groups = 4;
+  options.positions = 6;
+  assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID,
+               "6 places for chosen positions cannot be cut into 4 equal groups");
   options = options_of(4);
   options.mask_id = -1;
   assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID, "needs a mask token");
@@ -358,6 +431,8 @@ int main(void) {
     cmocka_unit_test(a_records_masks_do_not_depend_on_the_batch_size),
     cmocka_unit_test(evaluation_masks_are_the_same_in_every_pass),
     cmocka_unit_test(positions_that_do_not_fit_are_left_unmasked),
+    cmocka_unit_test(a_groups_places_hold_positions_of_its_own_rows),
+    cmocka_unit_test(what_does_not_fit_into_a_group_is_left_unmasked_there),
     cmocka_unit_test(an_id_outside_the_vocabulary_names_its_record),
     cmocka_unit_test(options_out_of_range_are_refused),
     cmocka_unit_test(the_permutation_is_a_bijection_at_every_size),

@@ -137,9 +137,11 @@ static void masks_depend_on_seed_epoch_and_sample_only(void **state) {
 static void places_for_chosen_positions_are_mean_plus_six_deviations(void **state) {
   (void)state;
   /* 32 x 128 at 0.15: 614.4 + 6 * sqrt(522.24) = 751.5, rounded up to 752. */
-  assert_int_equal(ath_batch_positions(32, 128, 0.15), 752);
-  assert_int_equal(ath_batch_positions(1, 8, 0.15), 8);
-  assert_int_equal(ath_batch_positions(1, 13, 1.0), 13);
+  assert_int_equal(ath_batch_positions(32, 128, 0.15, 1), 752);
+  assert_int_equal(ath_batch_positions(1, 8, 0.15, 1), 8);
+  assert_int_equal(ath_batch_positions(1, 13, 1.0, 1), 13);
+  /* 8 groups of 4 x 128: 76.8 + 6 * sqrt(65.28) = 125.3, rounded up to 128. */
+  assert_int_equal(ath_batch_positions(32, 128, 0.15, 8), 8 * 128);
 }
 
 int main(void) {
