@@ -11,6 +11,7 @@
  *     late             runs succeed, and what is awaited fails
  *     hosts            there are six devices, of which this process has the third and fourth
  *     crash            making a client ends the process
+ *     cpu              the platform is cpu
  *
  * A program is any text; it has one result, a copy of its first argument. Live objects are counted,
  * and so is what the caller does against the rules. */
@@ -20,15 +21,17 @@
 #include <string.h>
 
 /* What a test may look at. */
-static int fake_live, fake_faults, fake_initialized;
+static int fake_live, fake_faults, fake_initialized, fake_failed;
 static const char *fake_options = "";
 int fake_live_count(void);
 int fake_fault_count(void);
 int fake_initialize_count(void);
+int fake_fail_count(void);
 const char *fake_seen_options(void);
 int fake_live_count(void) { return fake_live; }
 int fake_fault_count(void) { return fake_faults; }
 int fake_initialize_count(void) { return fake_initialized; }
+int fake_fail_count(void) { return fake_failed; }
 const char *fake_seen_options(void) { return fake_options; }
 const PJRT_Api *GetPjrtApi(void);
 
@@ -57,6 +60,7 @@ static PJRT_Error *error(const char *name) {
   e->code = code != NULL ? (PJRT_Error_Code)atoi(code) : PJRT_Error_Code_INTERNAL;
   snprintf(e->text, sizeof e->text, "the fake\n  fails in %s", name);
   fake_live++;
+  fake_failed++;
   return e;
 }
 
@@ -171,8 +175,9 @@ FAKE(Client_Create) {
 DESTROY(Client_Destroy, client)
 
 FAKE(Client_PlatformName) {
-  args->platform_name = "fakes and more"; /* not ended by a NUL where it ends */
-  args->platform_name_size = 4;
+  int cpu = asked("cpu", "");
+  args->platform_name = cpu ? "cpus and more" : "fakes and more"; /* no NUL where it ends */
+  args->platform_name_size = cpu ? 3 : 4;
   return NULL;
 }
 

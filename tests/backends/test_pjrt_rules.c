@@ -1,6 +1,7 @@
 /* test_pjrt_rules.c: what the client does when a plugin is smaller, newer, foreign, incomplete, or
  * fails; by a plugin made for it (fake_plugin.c). */
 #include <dlfcn.h>
+#include <math.h>
 
 #include "backends/pjrt/places.h"
 #include "backends/pjrt/tpu.h"
@@ -27,9 +28,9 @@ static ath_pjrt_plugin *load(const char *behaviour) {
   return plugin;
 }
 
-/* A function of the fake that a plugin was loaded from. */
-static void *of_fake(const ath_pjrt_plugin *plugin, const char *name) {
-  void *handle = dlopen(ath_pjrt_plugin_path(plugin), RTLD_NOW | RTLD_NOLOAD);
+/* A function of the fake that was loaded from a path. */
+static void *of_fake(const char *path, const char *name) {
+  void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
   assert_non_null(handle);
   void *symbol = dlsym(handle, name);
   assert_non_null(symbol);
@@ -37,11 +38,15 @@ static void *of_fake(const ath_pjrt_plugin *plugin, const char *name) {
   return symbol;
 }
 
-static int number(const ath_pjrt_plugin *plugin, const char *name) {
+static int number_at(const char *path, const char *name) {
   int (*get)(void);
-  void *symbol = of_fake(plugin, name);
+  void *symbol = of_fake(path, name);
   memcpy(&get, &symbol, sizeof get);
   return get();
+}
+
+static int number(const ath_pjrt_plugin *plugin, const char *name) {
+  return number_at(ath_pjrt_plugin_path(plugin), name);
 }
 
 /* Nothing is left over, and no rule was broken. */
@@ -200,7 +205,7 @@ static void every_kind_of_option_reaches_the_plugin(void **state) {
   ath_pjrt_topology *topology;
   assert_ok(ath_pjrt_topology_create(plugin, "fake:1x1", options, 5, &topology));
   const char *(*seen)(void);
-  void *symbol = of_fake(plugin, "fake_seen_options");
+  void *symbol = of_fake(ath_pjrt_plugin_path(plugin), "fake_seen_options");
   memcpy(&seen, &symbol, sizeof seen);
   assert_string_equal(seen(), "chip_config_name/0/8;i/1/1;f/3/1;b/4/1;list/2/3;");
   ath_pjrt_topology_destroy(topology);
@@ -276,6 +281,19 @@ static void a_failing_initialisation_fails_the_load(void **state) {
   assert_null(plugin);
 }
 
+/* One initialisation a process is allowed, also where it fails. */
+static void a_failed_initialisation_is_not_tried_again(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin;
+  const char *path = fake("fail:Plugin_Initialize");
+  for (int i = 0; i < 3; i++) {
+    assert_fails(ath_pjrt_plugin_load(path, false, &plugin), ATH_INTERNAL,
+                 "PJRT_Plugin_Initialize");
+    assert_null(plugin);
+  }
+  assert_int_equal(number_at(path, "fake_fail_count"), 1);
+}
+
 static void a_failing_release_does_not_hide_the_first_failure(void **state) {
   (void)state;
   ath_pjrt_plugin *plugin = load("fail:Client_PlatformName fail:Client_Destroy");
@@ -324,7 +342,7 @@ static void assert_assigned(const ath_pjrt_plugin *plugin, ath_pjrt_client *clie
   assert_int_equal(ath_pjrt_executable_partitions(program), 2);
   ath_pjrt_executable_destroy(program);
   const char *(*seen)(size_t *);
-  void *symbol = of_fake(plugin, "fake_compile_options");
+  void *symbol = of_fake(ath_pjrt_plugin_path(plugin), "fake_compile_options");
   memcpy(&seen, &symbol, sizeof seen);
   size_t size;
   const char *bytes = seen(&size);
@@ -358,9 +376,79 @@ static void what_is_no_plugin_is_refused(void **state) {
   assert_fails(ath_pjrt_plugin_load("/nowhere/x.so", false, &plugin), ATH_NOT_FOUND,
                "/nowhere/x.so");
   assert_ok(ath_file_write(in_folder(folder, "text.so"), "hello", 5));
-  assert_fails(ath_pjrt_plugin_load(in_folder(folder, "text.so"), false, &plugin),
-               ATH_UNSUPPORTED, "text.so");
+  assert_fails(ath_pjrt_plugin_load(in_folder(folder, "text.so"), false, &plugin), ATH_INVALID,
+               "not a shared library");
   assert_fails(ath_pjrt_plugin_load("libm.so.6.so", false, &plugin), ATH_NOT_FOUND, "libm.so.6");
+}
+
+/* The first `size` bytes of the fake, with another byte at `at`. */
+static const char *altered(size_t size, size_t at, char byte) {
+  ath_buffer bytes = ath_buffer_make(1 << 24);
+  const char *path = fake("");
+  assert_ok(ath_file_read(path, &bytes));
+  assert_true(size <= bytes.length && at < bytes.length);
+  bytes.bytes[at] = byte;
+  assert_ok(ath_file_write(path, bytes.bytes, size > 0 ? size : bytes.length));
+  ath_buffer_free(&bytes);
+  return path;
+}
+
+/* The loader would map what is not there, and the process end with SIGBUS. */
+static void a_plugin_cut_short_anywhere_is_told_and_not_loaded(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin;
+  uint64_t size;
+  assert_ok(ath_file_size(fake(""), &size));
+  for (uint64_t length = 5; length < size; length += length < 1024 ? 61 : 4097) {
+    const char *path = altered(length, 0, 0x7f);
+    assert_fails(ath_pjrt_plugin_load(path, false, &plugin), ATH_CORRUPT, "cut short");
+    assert_non_null(strstr(ath_error_text(), path));
+    assert_non_null(strstr(ath_error_text(), "athanor plugins install"));
+    remove(path);
+  }
+  assert_fails(ath_pjrt_plugin_load(altered(size - 1, 0, 0x7f), false, &plugin), ATH_CORRUPT,
+               "cut short");
+}
+
+/* Bytes 4 and 18 of an ELF file are its class and its machine (elf(5)): 32 bits, SPARC. */
+static void a_plugin_for_another_machine_is_told(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin;
+  assert_fails(ath_pjrt_plugin_load(altered(0, 4, 1), false, &plugin), ATH_UNSUPPORTED,
+               "another kind of machine");
+  assert_fails(ath_pjrt_plugin_load(altered(0, 18, 2), false, &plugin), ATH_UNSUPPORTED,
+               "another kind of machine");
+}
+
+/* libm has no GetPjrtApi. */
+static void a_library_that_is_no_plugin_is_told(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin;
+  Dl_info about;
+  double (*function)(double) = exp;
+  void *address;
+  memcpy(&address, &function, sizeof address);
+  assert_true(dladdr(address, &about) != 0);
+  assert_int_equal(symlink(about.dli_fname, in_folder(folder, "none.so")), 0);
+  assert_fails(ath_pjrt_plugin_load(in_folder(folder, "none.so"), false, &plugin), ATH_INVALID,
+               "no function GetPjrtApi");
+}
+
+static void a_plugin_for_another_device_is_told(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin;
+  ath_pjrt_client *client;
+  setenv("ATHANOR_PJRT_CUDA", fake("cpu"), 1);
+  assert_ok(ath_pjrt_plugin_load("cuda", false, &plugin));
+  assert_fails(ath_pjrt_client_create(plugin, NULL, 0, &client), ATH_MISMATCH,
+               "a plugin for the device xla:cpu, not for cuda");
+  assert_non_null(strstr(ath_error_text(), "ATHANOR_PJRT_CUDA"));
+  assert_clean(plugin);
+  /* By its path it is a device of its own. */
+  assert_ok(ath_pjrt_plugin_load(getenv("ATHANOR_PJRT_CUDA"), false, &plugin));
+  assert_ok(ath_pjrt_client_create(plugin, NULL, 0, &client));
+  ath_pjrt_client_destroy(client);
+  unsetenv("ATHANOR_PJRT_CUDA");
 }
 
 static void places_are_searched_in_their_order(void **state) {
@@ -484,11 +572,16 @@ int main(void) {
     cmocka_unit_test(functions_of_the_error_path_must_be_there),
     cmocka_unit_test(a_plugin_without_initialisation_or_attributes_is_used),
     cmocka_unit_test(a_failing_initialisation_fails_the_load),
+    cmocka_unit_test(a_failed_initialisation_is_not_tried_again),
     cmocka_unit_test(a_failing_release_does_not_hide_the_first_failure),
     cmocka_unit_test(a_run_that_fails_later_says_so_when_its_result_is_awaited),
     cmocka_unit_test(every_code_has_its_status),
     cmocka_unit_test(a_program_beyond_this_process_runs_on_the_devices_of_all),
     cmocka_unit_test(what_is_no_plugin_is_refused),
+    cmocka_unit_test(a_plugin_cut_short_anywhere_is_told_and_not_loaded),
+    cmocka_unit_test(a_plugin_for_another_machine_is_told),
+    cmocka_unit_test(a_library_that_is_no_plugin_is_told),
+    cmocka_unit_test(a_plugin_for_another_device_is_told),
     cmocka_unit_test(places_are_searched_in_their_order),
     cmocka_unit_test(a_machine_without_a_tpu_is_told_what_was_looked_for),
     cmocka_unit_test(a_slice_that_does_not_fit_together_is_refused),

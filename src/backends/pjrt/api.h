@@ -10,6 +10,8 @@
 #include <pjrt_c_api.h>
 
 #include "backends/pjrt/client.h"
+#include "backends/pjrt/places.h"
+#include "base/outcome.h"
 
 /* What a plugin says of itself, as text. */
 typedef struct ath_pjrt_attribute {
@@ -20,6 +22,8 @@ struct ath_pjrt_plugin {
   const PJRT_Api *api;
   char *path;
   bool ahead_of_time;
+  const ath_pjrt_kind *kind; /* of the device it was last loaded for; NULL: by its path */
+  ath_outcome start;         /* of its initialisation, which is tried once a process */
   ath_pjrt_attribute *attributes;
   size_t attribute_count;
   ath_pjrt_plugin *next; /* of those loaded in this process */

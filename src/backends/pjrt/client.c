@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "backends/pjrt/api.h"
 
@@ -78,6 +79,16 @@ static ath_status read_platform(ath_pjrt_client *self) {
   return self->platform != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a name");
 }
 
+/* A plugin that was named for a device by hand, or lies in another's place. */
+static ath_status check_platform(const ath_pjrt_client *self) {
+  const ath_pjrt_kind *wanted = self->plugin->kind, *found = ath_pjrt_kinds;
+  while (found->device != NULL && strcasecmp(found->name, self->platform) != 0) found++;
+  if (wanted == NULL || found->device == NULL || found == wanted) return ATH_OK;
+  return ath_fail(ATH_MISMATCH, "%s: a plugin for the device %s, not for %s; \"athanor plugins "
+                  "list\" tells where each is looked for (%s first)", self->plugin->path,
+                  found->device, wanted->device, wanted->variable);
+}
+
 static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *options,
                               size_t count) {
   PJRT_NamedValue *values;
@@ -88,6 +99,7 @@ static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *opti
   if (status != ATH_OK) return status;
   self->client = args.client;
   ATH_TRY(read_platform(self));
+  ATH_TRY(check_platform(self));
   return list_devices(self);
 }
 

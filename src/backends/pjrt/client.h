@@ -29,7 +29,9 @@ typedef struct ath_pjrt_topology ath_pjrt_topology;
  * ".so". The places, in order: the variable ATHANOR_PJRT_CPU|CUDA|TPU (a path, then the only
  * place), the user's data folder where `athanor plugins install` puts it, the usual places of an
  * installed wheel. Not found: ATH_NOT_FOUND with every place looked at and the command that
- * installs it. Another major version of the API: ATH_UNSUPPORTED. Before libtpu is loaded its
+ * installs it. Another major version of the API: ATH_UNSUPPORTED. A file that is cut short, no
+ * library, or for another machine is refused before it is loaded; a failed initialisation fails in
+ * the same way at every later load. Before libtpu is loaded its
  * environment is set so that it neither asks a metadata server nor locks (`ahead_of_time`; load
  * before starting threads), or it is looked whether there is a TPU at all (otherwise;
  * ATH_UNSUPPORTED without one). */
@@ -53,6 +55,7 @@ typedef struct ath_pjrt_option {
 
 /* --- client ------------------------------------------------------------------------------ */
 
+/* ATH_MISMATCH where the plugin was loaded for one named device and is another's. */
 ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
                                   size_t count, ath_pjrt_client **out) ATH_MUST_CHECK;
 void ath_pjrt_client_destroy(ath_pjrt_client *self); /* NULL is allowed; after its objects */
@@ -113,12 +116,15 @@ ath_status ath_pjrt_executable_program(const ath_pjrt_executable *self, ath_buff
 
 typedef struct ath_pjrt_profile ath_pjrt_profile;
 
+bool ath_pjrt_profile_is_there(const ath_pjrt_plugin *plugin);
 /* Begins to record what the plugin and its devices do; one at a time. ATH_UNSUPPORTED where it has
  * no profiler (the CPU's). */
 ath_status ath_pjrt_profile_start(ath_pjrt_plugin *plugin, ath_pjrt_profile **out) ATH_MUST_CHECK;
 /* Ends it, destroys it, and appends the XSpace message: the content of a file
  * plugins/profile/RUN/HOST.xplane.pb below a folder of TensorBoard. */
 ath_status ath_pjrt_profile_stop(ath_pjrt_profile *self, ath_buffer *out) ATH_MUST_CHECK;
+/* Ends it without looking at what was recorded; NULL is allowed. */
+void ath_pjrt_profile_abandon(ath_pjrt_profile *self);
 
 /* --- buffers ----------------------------------------------------------------------------- */
 

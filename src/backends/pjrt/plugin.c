@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/pjrt/api.h"
-#include "backends/pjrt/places.h"
+#include "backends/pjrt/library.h"
 #include "backends/pjrt/tpu.h"
 
 enum { ATTRIBUTES_MAX = 256 };
@@ -49,6 +49,7 @@ static ath_status check_table(const PJRT_Api *api, const char *path) {
 }
 
 static ath_status open_table(const char *path, const PJRT_Api **out) {
+  ATH_TRY(ath_library_check(path));
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     const char *why = dlerror();
@@ -112,8 +113,6 @@ static ath_status quieten(void) {
 }
 
 static ath_status initialize(ath_pjrt_plugin *self) {
-  ATH_TRY(quieten());
-  ATH_TRY(open_table(self->path, &self->api));
   ATH_PJRT_ARGS(args, Plugin_Initialize, 0);
   if (ATH_PJRT_HAS(self, Plugin_Initialize))
     ATH_TRY(ATH_PJRT_CALL(self, Plugin_Initialize, &args));
@@ -126,10 +125,12 @@ static void release(ath_pjrt_plugin *self) {
   free(self);
 }
 
+/* One whose initialisation fails stays, with its failure: a second try is not allowed. */
 static ath_status load_new(const char *device, const char *path, bool ahead_of_time,
                            ath_pjrt_plugin **out) {
   if (is_libtpu(device, path))
     ATH_TRY(ahead_of_time ? ath_tpu_prepare_ahead_of_time() : ath_tpu_prepare(""));
+  ATH_TRY(quieten());
   ath_pjrt_plugin *self = calloc(1, sizeof *self);
   char *copy = strdup(path);
   if (self == NULL || copy == NULL) {
@@ -138,17 +139,18 @@ static ath_status load_new(const char *device, const char *path, bool ahead_of_t
     return ath_fail(ATH_NO_MEMORY, "no memory for a plugin");
   }
   *self = (ath_pjrt_plugin){.path = copy, .ahead_of_time = ahead_of_time};
-  ath_status status = initialize(self);
+  ath_status status = open_table(path, &self->api);
   if (status != ATH_OK) {
     release(self);
     return status;
   }
+  ath_outcome_keep(&self->start, initialize(self));
   *out = self;
   return ATH_OK;
 }
 
-static ath_status load_once(const char *device, const char *path, bool ahead_of_time,
-                            ath_pjrt_plugin **out) {
+static ath_status find_or_load(const char *device, const char *path, bool ahead_of_time,
+                               ath_pjrt_plugin **out) {
   for (ath_pjrt_plugin *plugin = loaded; plugin != NULL; plugin = plugin->next) {
     if (strcmp(plugin->path, path) != 0) continue;
     if (is_libtpu(device, path) && plugin->ahead_of_time != ahead_of_time)
@@ -160,6 +162,16 @@ static ath_status load_once(const char *device, const char *path, bool ahead_of_
   ATH_TRY(load_new(device, path, ahead_of_time, out));
   (*out)->next = loaded;
   loaded = *out;
+  return ATH_OK;
+}
+
+static ath_status load_once(const char *device, const char *path, bool ahead_of_time,
+                            ath_pjrt_plugin **out) {
+  ath_pjrt_plugin *plugin = NULL;
+  ATH_TRY(find_or_load(device, path, ahead_of_time, &plugin));
+  ATH_TRY(ath_outcome_return(&plugin->start));
+  plugin->kind = ath_pjrt_kind_find(device);
+  *out = plugin;
   return ATH_OK;
 }
 
