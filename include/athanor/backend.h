@@ -86,6 +86,16 @@ int ath_backend_history(const ath_backend *self);
  * refuses bf16 (it only moves and converts it). Integers are taken everywhere. */
 bool ath_backend_computes(const ath_backend *self, ath_dtype dtype);
 
+/* A recording of what the device does, for TensorBoard's profile tab: every operation with its time,
+ * as the device tells it. ATH_UNSUPPORTED, with what there is instead, where the device has no
+ * profiler; those of TPUs and CUDA have one. Start and stop while nothing runs; one at a time. Stop
+ * ends it also when it fails, and appends an XSpace message: the content of a file
+ * plugins/profile/<name>/<host>.xplane.pb below a folder of events. */
+struct ath_buffer;
+ath_status ath_backend_profile_check(const ath_backend *self) ATH_MUST_CHECK;
+ath_status ath_backend_profile_start(ath_backend *self) ATH_MUST_CHECK;
+ath_status ath_backend_profile_stop(ath_backend *self, struct ath_buffer *out) ATH_MUST_CHECK;
+
 /* An empty state. */
 ath_status ath_state_create(ath_backend *backend, ath_state **out) ATH_MUST_CHECK;
 void ath_state_destroy(ath_state *self);
@@ -140,7 +150,6 @@ ath_program_stats ath_program_get_stats(const ath_program *self);
  * costliest kinds of operation first, with their share. XLA fuses the nodes, and its table has one
  * line for all of them; profiled runs wait. */
 void ath_program_profile(ath_program *self, bool on);
-struct ath_buffer;
 ath_status ath_program_profile_print(const ath_program *self, struct ath_buffer *out)
     ATH_MUST_CHECK;
 

@@ -12,7 +12,7 @@
  *       training/optimizer.safetensors   the moments, "m.<parameter>" and "v.<parameter>"
  *       training/state.json   step, batch number, sums so far, the settings that must not change
  *       SHA256SUMS            of every file; `sha256sum -c SHA256SUMS` checks it too
- *     runs/                   TensorBoard events
+ *     runs/                   TensorBoard events; profiles in plugins/profile/<time>/
  *     log.jsonl               one JSON object per report, as in the Trainer's log_history; NaN is
  *                             written as NaN
  *     all_results.json, train_results.json, eval_results.json   the summary, when done, as
@@ -83,6 +83,8 @@ typedef struct ath_train_options {
   double mlm_probability;
   int64_t max_seq_length, max_predictions_per_seq;
   int64_t seed;
+  bool profile;
+  const char *profile_steps;
   int64_t logging_steps, eval_steps, save_steps, save_total_limit, max_eval_samples;
   const char *resume_from_checkpoint;
   bool overwrite_output_dir;

@@ -34,6 +34,19 @@ bool ath_backend_computes(const ath_backend *self, ath_dtype dtype) {
   return dtype != ATH_BF16 || !self->table->f32_only;
 }
 
+ath_status ath_backend_profile_check(const ath_backend *self) {
+  return self->table->profile_check(self);
+}
+
+ath_status ath_backend_profile_start(ath_backend *self) {
+  ATH_TRY(self->table->profile_check(self));
+  return self->table->profile_start(self);
+}
+
+ath_status ath_backend_profile_stop(ath_backend *self, ath_buffer *out) {
+  return self->table->profile_stop(self, out);
+}
+
 /* --- state -------------------------------------------------------------------------- */
 
 ath_status ath_state_create(ath_backend *backend, ath_state **out) {

@@ -14,6 +14,9 @@ typedef struct ath_backend_table {
   ath_status (*open)(const char *device, const ath_mesh *mesh, ath_backend **out);
   void (*close)(ath_backend *self);
   const char *(*name)(const ath_backend *self);
+  ath_status (*profile_check)(const ath_backend *self);
+  ath_status (*profile_start)(ath_backend *self); /* NULL, as the next, where check fails always */
+  ath_status (*profile_stop)(ath_backend *self, ath_buffer *out);
 
   ath_status (*state_create)(ath_backend *backend, ath_state **out);
   void (*state_destroy)(ath_state *self);

@@ -99,7 +99,8 @@ static bool may_start_another(const ath_run *run) {
   if (run->in_flight == 0) return true;
   return run->in_flight < (most < ATH_FLIGHTS_MAX ? most : ATH_FLIGHTS_MAX) &&
          step < run->schedule.total_steps && !is_multiple(step, o->eval_steps) &&
-         !is_multiple(step, o->save_steps) && !stop_asked(run) && !out_of_time(run);
+         !is_multiple(step, o->save_steps) && !ath_profile_is_border(&run->profile, step) &&
+         !stop_asked(run) && !out_of_time(run);
 }
 
 /* Moves the position past the oldest step under way. */
@@ -147,17 +148,27 @@ static ath_status evaluate(ath_run *run) {
   return ath_run_report_eval(run);
 }
 
+/* No step is under way where a profile ends. */
+static void finish_profile(ath_run *run, bool over) {
+  assert(!over || run->in_flight == 0);
+  ath_profile_finish(&run->profile, run->backend, run->position.step, over,
+                     run->options.output_dir);
+}
+
 /* Steps that are under way when it is time to stop are finished first. */
 static ath_status take_steps(ath_run *run) {
   const ath_train_options *o = &run->options;
   int64_t total = run->schedule.total_steps;
   while (run->in_flight > 0 ||
          (run->position.step < total && !stop_asked(run) && !out_of_time(run))) {
+    ath_profile_start(&run->profile, run->backend, run->position.step);
     ATH_TRY(take_step(run));
+    finish_profile(run, false);
     int64_t step = run->position.step;
     if (is_multiple(step, o->eval_steps) && step < total) ATH_TRY(evaluate(run));
     if (is_multiple(step, o->save_steps) && step < total) ATH_TRY(ath_run_save_checkpoint(run));
   }
+  finish_profile(run, true);
   if (out_of_time(run) && run->position.step < total)
     ath_log(ATH_LOG_WARNING, "max_train_minutes is over at step %lld of %lld",
             (long long)run->position.step, (long long)total);
@@ -203,6 +214,8 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
   ATH_TRY(ath_run_summary_remove(output_dir));
   ATH_TRY(ath_path_join(path, output_dir, "config.yaml"));
   ATH_TRY(ath_train_options_write(&run->options, path));
+  ATH_TRY(ath_profile_plan(&run->options, run->position.step, run->schedule.total_steps,
+                           &run->profile));
   ATH_TRY(ath_run_open_reports(run));
   ATH_TRY(take_steps(run));
   if (!is_over(run) && run->position.step > 0) return interrupted(run, summary);

@@ -8,6 +8,7 @@
 #include "athanor/events.h"
 #include "athanor/train.h"
 #include "storage/file.h"
+#include "train/profile.h"
 
 /* How far a run has come: what must go on unbroken after a resume. */
 typedef struct ath_run_position {
@@ -49,6 +50,7 @@ typedef struct ath_run {
   ath_run_flight flights[ATH_FLIGHTS_MAX]; /* [step % ATH_FLIGHTS_MAX] */
   int in_flight;
   ath_run_window window;
+  ath_run_profile profile;
   int worse_than_guessing;      /* reports in a row */
   int64_t resumed_from;         /* 0: a fresh start */
   int64_t saved_step;           /* of the newest checkpoint; 0: none */

@@ -7,6 +7,7 @@
 #include "athanor/train.h"
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "train/profile.h"
 
 #define LARGE 9007199254740992.0 /* 2^53: the whole numbers that a double holds exactly */
 
@@ -84,6 +85,10 @@ static const ath_setting settings[] = {
   INTEGER(eval_steps, 0, LARGE, false, "Evaluate every so many steps; 0: only at the end"),
   INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
   INTEGER(max_eval_samples, 0, LARGE, false, "Evaluate on the first so many records; 0: all"),
+  FLAG(profile, false, "Record what the device does in three steps, after the first five, for "
+       "TensorBoard's profile tab; on devices that have a profiler: tpu and cuda"),
+  TEXT(profile_steps, false, "FIRST:LAST", "Record these steps instead, counted from 1, both "
+       "included; a few are enough, each takes megabytes"),
 #undef GROUP
 #define GROUP "Checkpoints"
   INTEGER(save_steps, 0, LARGE, false, "Write a checkpoint every so many steps; 0: only at the "
@@ -193,7 +198,10 @@ ath_status ath_train_options_check(const ath_train_options *self) {
     return ath_fail(ATH_USAGE, "config_name and model_name_or_path both name an architecture; "
                                "give one of them");
   ath_mesh mesh;
+  int64_t first, last;
   ATH_TRY(ath_mesh_parse(self->mesh, &mesh));
+  if (self->profile_steps != NULL && *self->profile_steps != '\0')
+    ATH_TRY(ath_profile_steps_parse(self->profile_steps, &first, &last));
   for (size_t i = 0; i < SETTING_COUNT; i++) ATH_TRY(check_limits(&settings[i], self));
   return check_schedule(self);
 }

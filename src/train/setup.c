@@ -105,6 +105,7 @@ static ath_status open_device(ath_run *self) {
   if (o->bf16 && !ath_backend_computes(self->backend, ATH_BF16))
     return ath_fail(ATH_UNSUPPORTED, "bf16 is true, but the device %s computes in f32 only; leave "
                     "bf16 out, or choose another device", o->device);
+  if (ath_profile_is_wanted(o)) ATH_TRY(ath_backend_profile_check(self->backend));
   return ath_state_create(self->backend, &self->state);
 }
 

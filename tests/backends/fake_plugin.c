@@ -11,14 +11,12 @@
  *     late             runs succeed, and what is awaited fails
  *     hosts            there are six devices, of which this process has the third and fourth
  *     crash            making a client ends the process
+ *     profiler         it has a profiler: that of fake_profiler.h
  *     cpu              the platform is cpu
  *
  * A program is any text; it has one result, a copy of its first argument. Live objects are counted,
  * and so is what the caller does against the rules. */
-#include <pjrt_c_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fake_profiler.h"
 
 /* What a test may look at. */
 static int fake_live, fake_faults, fake_initialized, fake_failed;
@@ -426,6 +424,7 @@ const PJRT_Api *GetPjrtApi(void) {
   ENTRY(TopologyDescription_Create); ENTRY(TopologyDescription_Destroy);
   ENTRY(TopologyDescription_GetDeviceDescriptions); ENTRY(TopologyDescription_Attributes);
 #undef ENTRY
+  if (asked("profiler", "")) api.extension_start = fake_profiler_extension(NULL);
   if (asked("tiny", "")) api.struct_size = sizeof(void *);
   if (asked("small", "")) {
     api.struct_size = offsetof(PJRT_Api, PJRT_Executable_OutputElementTypes);

@@ -118,6 +118,71 @@ static void everything_is_released_and_no_rule_is_broken(void **state) {
   assert_null(profile);
 }
 
+/* --- profiles ------------------------------------------------------------------------------- */
+
+static ath_status record(ath_pjrt_plugin *plugin, const char *behaviour, ath_buffer *out) {
+  ath_pjrt_profile *profile = NULL;
+  assert_int_equal(setenv("FAKE_PROFILER", behaviour, 1), 0);
+  ath_status status = ath_pjrt_profile_start(plugin, &profile);
+  assert_true((status == ATH_OK) == (profile != NULL));
+  if (status == ATH_OK) status = ath_pjrt_profile_stop(profile, out);
+  assert_int_equal(number(plugin, "fake_profiler_live_count"), 0);
+  return status;
+}
+
+static void a_profile_is_handed_over_either_way_without_its_nul(void **state) {
+  (void)state;
+  static const char *const ways[] = {"", "own", "liar", "fail:destroy"};
+  ath_pjrt_plugin *plugin = load("profiler");
+  assert_true(ath_pjrt_profile_is_there(plugin));
+  for (size_t i = 0; i < 4; i++) {
+    ath_buffer out = ath_buffer_make(100);
+    assert_ok(ath_buffer_string(&out, "before, "));
+    assert_ok(record(plugin, ways[i], &out));
+    assert_int_equal(out.length, strlen("before, what was recorded"));
+    assert_memory_equal(out.bytes, "before, what was recorded", out.length);
+    ath_buffer_free(&out);
+  }
+}
+
+static void an_empty_profile_is_no_failure(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("profiler");
+  ath_buffer out = ath_buffer_make(100);
+  assert_ok(record(plugin, "empty", &out));
+  assert_ok(record(plugin, "empty own", &out));
+  assert_int_equal(out.length, 0);
+  ath_buffer_free(&out);
+}
+
+static void every_failure_of_a_profiler_is_told_in_its_words(void **state) {
+  (void)state;
+  static const char *const steps[] = {"create", "start", "stop", "collect", "fill"};
+  ath_pjrt_plugin *plugin = load("profiler");
+  for (size_t i = 0; i < 5; i++) {
+    char behaviour[32], part[32];
+    ath_buffer out = ath_buffer_make(100);
+    snprintf(behaviour, sizeof behaviour, "fail:%s", steps[i]);
+    snprintf(part, sizeof part, "no %s today", steps[i]);
+    assert_fails(record(plugin, behaviour, &out), ATH_INTERNAL, part);
+    ath_buffer_free(&out);
+  }
+  ath_buffer small = ath_buffer_make(4);
+  assert_fails(record(plugin, "", &small), ATH_NO_MEMORY, "");
+  ath_buffer_free(&small);
+}
+
+static void an_abandoned_profile_leaves_nothing(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("profiler");
+  ath_pjrt_profile *profile;
+  setenv("FAKE_PROFILER", "fail:stop", 1);
+  assert_ok(ath_pjrt_profile_start(plugin, &profile));
+  ath_pjrt_profile_abandon(profile);
+  ath_pjrt_profile_abandon(NULL);
+  assert_int_equal(number(plugin, "fake_profiler_live_count"), 0);
+}
+
 static void a_smaller_table_is_used_as_far_as_it_goes(void **state) {
   (void)state;
   ath_pjrt_plugin *plugin = load("small");
@@ -560,6 +625,10 @@ static int remove_copies_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(everything_is_released_and_no_rule_is_broken),
+    cmocka_unit_test(a_profile_is_handed_over_either_way_without_its_nul),
+    cmocka_unit_test(an_empty_profile_is_no_failure),
+    cmocka_unit_test(every_failure_of_a_profiler_is_told_in_its_words),
+    cmocka_unit_test(an_abandoned_profile_leaves_nothing),
     cmocka_unit_test(a_smaller_table_is_used_as_far_as_it_goes),
     cmocka_unit_test(a_newer_minor_version_with_more_functions_is_used),
     cmocka_unit_test(another_major_version_is_refused),

@@ -38,6 +38,12 @@ static void close(ath_backend *self) { free(self); }
 
 static const char *name(const ath_backend *self) { return ((const cpu_backend *)self)->name; }
 
+static ath_status profile_check(const ath_backend *self) {
+  (void)self;
+  return ath_fail(ATH_UNSUPPORTED, "the device cpu has no profile for TensorBoard; "
+                  "bench_train_step mini --profile prints its time by operation");
+}
+
 const ath_backend_table ath_cpu_backend = {
   .accepts = accepts,
   .f32_only = true,
@@ -45,6 +51,7 @@ const ath_backend_table ath_cpu_backend = {
   .open = open,
   .close = close,
   .name = name,
+  .profile_check = profile_check,
   .state_create = ath_cpu_state_create,
   .state_destroy = ath_cpu_state_destroy,
   .state_write = ath_cpu_state_write,

@@ -71,3 +71,5 @@ NEVER(ath_status, ath_pjrt_topology_compile, ATH_UNSUPPORTED, ath_pjrt_topology 
 NEVER(ath_status, ath_pjrt_profile_start, ATH_UNSUPPORTED, ath_pjrt_plugin *plugin,
       ath_pjrt_profile **out)
 NEVER(ath_status, ath_pjrt_profile_stop, ATH_UNSUPPORTED, ath_pjrt_profile *self, ath_buffer *out)
+NOTHING(ath_pjrt_profile_abandon, ath_pjrt_profile)
+NEVER(bool, ath_pjrt_profile_is_there, false, const ath_pjrt_plugin *plugin)

@@ -101,6 +101,7 @@ static ath_status open_device(ath_xla_backend *self, const char *device) {
 
 static void close_device(ath_backend *base) {
   ath_xla_backend *self = (ath_xla_backend *)base;
+  ath_pjrt_profile_abandon(self->profile);
   ath_pjrt_client_destroy(self->client);
   free(self->machine);
   free(self);
@@ -119,12 +120,38 @@ static ath_status open(const char *device, const ath_mesh *mesh, ath_backend **o
 
 static const char *name(const ath_backend *self) { return ((const ath_xla_backend *)self)->name; }
 
+/* --- profile ------------------------------------------------------------------------------- */
+
+static ath_status profile_check(const ath_backend *base) {
+  const ath_xla_backend *self = (const ath_xla_backend *)base;
+  if (ath_pjrt_profile_is_there(self->plugin)) return ATH_OK;
+  return ath_fail(ATH_UNSUPPORTED, "%s: this plugin has no profiler; those of the devices tpu and "
+                  "cuda have one", self->name);
+}
+
+static ath_status profile_start(ath_backend *base) {
+  ath_xla_backend *self = (ath_xla_backend *)base;
+  assert(self->profile == NULL);
+  return ath_pjrt_profile_start(self->plugin, &self->profile);
+}
+
+static ath_status profile_stop(ath_backend *base, ath_buffer *out) {
+  ath_xla_backend *self = (ath_xla_backend *)base;
+  ath_pjrt_profile *profile = self->profile;
+  assert(profile != NULL);
+  self->profile = NULL;
+  return ath_pjrt_profile_stop(profile, out);
+}
+
 const ath_backend_table ath_xla_backend_table = {
   .accepts = accepts,
   .history = 2,
   .open = open,
   .close = close_device,
   .name = name,
+  .profile_check = profile_check,
+  .profile_start = profile_start,
+  .profile_stop = profile_stop,
   .state_create = ath_xla_state_create,
   .state_destroy = ath_xla_state_destroy,
   .state_write = ath_xla_state_write,

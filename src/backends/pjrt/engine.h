@@ -30,6 +30,7 @@ typedef struct ath_xla_backend {
   char *machine;            /* what an executable depends on beside its program */
   size_t machine_size;
   ath_xla_compilations untold;
+  ath_pjrt_profile *profile; /* while one is recorded */
 } ath_xla_backend;
 
 /* --- compile.c --- */

@@ -99,13 +99,14 @@ static const profiler_table *find_table(const ath_pjrt_plugin *plugin) {
   return NULL;
 }
 
+static void ignore(const ath_pjrt_profile *self, profiler_error *error) {
+  error_args args = {.struct_size = sizeof args, .error = error};
+  if (error != NULL) self->table->error_destroy(&args);
+}
+
 static void destroy(ath_pjrt_profile *self) {
   plain_args args = {.struct_size = sizeof args, .profiler = self->profiler};
-  if (self->profiler != NULL) {
-    profiler_error *error = self->table->destroy(&args);
-    error_args release = {.struct_size = sizeof release, .error = error};
-    if (error != NULL) self->table->error_destroy(&release);
-  }
+  if (self->profiler != NULL) ignore(self, self->table->destroy(&args));
   free(self);
 }
 
@@ -115,6 +116,10 @@ static ath_status begin(ath_pjrt_profile *self) {
   self->profiler = create.profiler;
   plain_args start = {.struct_size = sizeof start, .profiler = self->profiler};
   return check(self, "start", self->table->start(&start));
+}
+
+bool ath_pjrt_profile_is_there(const ath_pjrt_plugin *plugin) {
+  return find_table(plugin) != NULL;
 }
 
 ath_status ath_pjrt_profile_start(ath_pjrt_plugin *plugin, ath_pjrt_profile **out) {
@@ -159,4 +164,11 @@ ath_status ath_pjrt_profile_stop(ath_pjrt_profile *self, ath_buffer *out) {
   if (status == ATH_OK) status = collect(self, out);
   destroy(self);
   return status;
+}
+
+void ath_pjrt_profile_abandon(ath_pjrt_profile *self) {
+  if (self == NULL) return;
+  plain_args args = {.struct_size = sizeof args, .profiler = self->profiler};
+  ignore(self, self->table->stop(&args));
+  destroy(self);
 }
