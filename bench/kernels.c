@@ -66,7 +66,7 @@ static void rows(const ath_kernels *k, int64_t n, int64_t width, const bench_opt
       k->layer_norm_backward(z, w, mean, rstd, y, r, x, dw, db, dbias, n, width, dropout, scratch));
   RUN("gelu", 2, k->activation(x, b, y, n, width, ATH_KERNEL_GELU));
   RUN("gelu backward", 3, k->activation_backward(x, b, y, z, n, width, ATH_KERNEL_GELU));
-  RUN("dropout", 2, k->dropout(x, y, n * width, dropout));
+  RUN("dropout", 2, k->dropout(x, y, n, width, dropout));
   RUN("add", 3, k->add(x, y, z, n * width, n * width));
   RUN("reduce_rows", 1, k->reduce_rows(x, dw, n, width, scratch));
   RUN("sum_of_squares", 1, (void)k->sum_of_squares(x, n * width));

@@ -147,6 +147,7 @@ ath_status ath_model_save(const ath_model *self, const ath_state *state, const c
 typedef struct ath_forward_options {
   int batch_size, length; /* of the batch */
   int positions;          /* K: only these places reach the vocabulary projection */
+  int groups;             /* as in dataset.h: the places of a part of the rows; 0 counts as 1 */
   bool dropout;           /* with the configuration's rates; needs the input "step" */
   uint64_t seed;          /* of dropout */
   ath_dtype compute;      /* of activations and products: ATH_F32, which is 0, or ATH_BF16 */

@@ -50,12 +50,18 @@ ath_value ath_activation(ath_graph *g, ath_value x, ath_activation_kind kind);
 
 /* Zeroes elements with probability `rate` and scales the others by 1/(1−rate) (Srivastava et al.
  * 2014). The mask is a hash of (seed, step, site, element index modulo 2^32) and is never stored;
- * see base/random.h. `step` is a u32 scalar, `site` numbers the place. Rate 0 adds no node. */
+ * see base/random.h. `step` is a u32 scalar, `site` numbers the place. Rate 0 adds no node.
+ *
+ * Where x holds rows chosen from a larger matrix, `rows` says which: with by_rows row i of x, a
+ * matrix, is masked as row rows[i] of that would be, so that the mask does not depend on which
+ * rows are chosen, in which order. Attention has no such rows. */
 typedef struct ath_dropout_place {
   float rate;
   uint64_t seed;
   uint32_t site;
   ath_value step; /* u32 [] */
+  bool by_rows;
+  ath_value rows; /* i32 [rows of x]; read with by_rows alone */
 } ath_dropout_place;
 ath_value ath_dropout(ath_graph *g, ath_value x, ath_dropout_place place);
 
@@ -82,6 +88,10 @@ ath_value ath_linear(ath_graph *g, ath_value x, ath_value w, ath_value bias);
  * CPU entry fails otherwise, naming the id. The row `padding_index` (−1 for none) gets no
  * gradient, as in the reference. */
 ath_value ath_embedding(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index);
+/* table[ids] for ids i32 [n], where both are cut into `groups` equal parts, and the ids of part p
+ * name rows of part p of the table: devices that share both so need nothing from each other. The
+ * CPU entry does not look at the parts; what XLA gives for an id outside its part is undefined. */
+ath_value ath_choose_rows(ath_graph *g, ath_value table, ath_value ids, int groups);
 
 /* --- normalisation ----------------------------------------------------------------------- */
 

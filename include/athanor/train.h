@@ -171,10 +171,12 @@ ath_status ath_train_architecture(const ath_train_options *options,
                                   ath_model_config *out) ATH_MUST_CHECK;
 /* How many updates a run takes: max_steps, or else those of num_train_epochs. */
 int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_epoch);
-/* Places for masked positions in a batch; and the step for batches of this size. */
-int ath_train_positions(const ath_train_options *options, int batch_size, int length);
-ath_step_options ath_train_step_options(const ath_train_options *options, int batch_size,
-                                        int length);
+/* The groups (dataset.h) of a batch that a mesh shares: one for each part, or a single one where
+ * the batch does not divide, which the device will refuse. */
+int ath_train_groups(const ath_mesh *mesh, int batch_size);
+/* The step for batches of this size, their places for masked positions included. */
+ath_step_options ath_train_step_options(const ath_train_options *options, const ath_mesh *mesh,
+                                        int batch_size, int length);
 
 /* The graph of a step's last micro-batch, `last`, or of one before: for a program, or to be looked
  * at without one. The caller destroys it. */
@@ -236,7 +238,7 @@ typedef struct ath_eval_options {
   uint64_t seed;
   uint64_t max_samples; /* only the first so many records; 0: all */
   ath_dtype compute;    /* of the forward pass, as in ath_forward_options */
-  const char *mesh;     /* of ath_evaluate: the devices, as ath_mesh_parse reads them */
+  const char *mesh;     /* the devices, as ath_mesh_parse reads them; NULL: one */
 } ath_eval_options;
 ath_status ath_evaluator_create(const ath_model *model, const ath_dataset *data,
                                 const ath_tokenizer *tokenizer, const ath_eval_options *options,

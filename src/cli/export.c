@@ -60,9 +60,11 @@ static ath_status open_model(parts *p, int length) {
 
 /* --- the graph ------------------------------------------------------------------------------ */
 
+static const ath_mesh one = {1, 1, 1};
+
 static ath_status train_graph(parts *p, int length, bool last) {
   int batch_size = (int)p->options.per_device_train_batch_size;
-  ath_step_options step = ath_train_step_options(&p->options, batch_size, length);
+  ath_step_options step = ath_train_step_options(&p->options, &one, batch_size, length);
   if (!last && !step.accumulate)
     return ath_fail(ATH_USAGE, "--what accumulate needs gradient_accumulation_steps above 1");
   return ath_step_graph(p->model, &step, last, &p->graph);
@@ -70,7 +72,7 @@ static ath_status train_graph(parts *p, int length, bool last) {
 
 static ath_status eval_graph(parts *p, int length) {
   int batch_size = (int)p->options.per_device_eval_batch_size;
-  ath_forward_options shape = ath_train_step_options(&p->options, batch_size, length).forward;
+  ath_forward_options shape = ath_train_step_options(&p->options, &one, batch_size, length).forward;
   shape.dropout = false;
   return ath_evaluation_graph(p->model, &shape, &p->graph);
 }

@@ -25,6 +25,7 @@ typedef struct ath_dropout_key2 {
   uint32_t key[2];
   uint32_t threshold; /* 0: no dropout */
   float scale;        /* 1 / (1 − rate) */
+  const int32_t *rows; /* row i is masked as row rows[i]; NULL: as row i. Not for attention */
 } ath_dropout_key2;
 
 typedef struct ath_attention_shape {
@@ -41,7 +42,8 @@ typedef struct ath_kernels {
   void (*add)(const float *a, const float *b, float *y, int64_t n, int64_t b_period);
   void (*multiply)(const float *a, const float *b, float *y, int64_t n, int64_t b_period);
   void (*scale)(const float *x, float factor, float *y, int64_t n);
-  void (*dropout)(const float *x, float *y, int64_t n, ath_dropout_key2 dropout);
+  void (*dropout)(const float *x, float *y, int64_t rows, int64_t width,
+                  ath_dropout_key2 dropout); /* n = rows * width */
   /* y = act(x + bias); bias [width] may be NULL; n = rows * width. The input x + bias is what
    * the backward pass recomputes from x and bias. */
   void (*activation)(const float *x, const float *bias, float *y, int64_t rows, int64_t width,

@@ -7,6 +7,11 @@
 #include "base/random.h"
 #include "kernels/table.h"
 
+/* The index of a row's first element, as dropout counts. */
+static int64_t first_of_row(int64_t row, int64_t width, ath_dropout_key2 dropout) {
+  return (dropout.rows != NULL ? dropout.rows[row] : row) * width;
+}
+
 /* What dropout multiplies element `index` by: 0 or the scale. */
 static float kept(int64_t index, ath_dropout_key2 dropout) {
   if (dropout.threshold == 0) return 1;
@@ -28,8 +33,10 @@ void ath_scale_reference(const float *x, float factor, float *y, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 
-void ath_dropout_reference(const float *x, float *y, int64_t n, ath_dropout_key2 dropout) {
-  for (int64_t i = 0; i < n; i++) y[i] = x[i] * kept(i, dropout);
+void ath_dropout_reference(const float *x, float *y, int64_t rows, int64_t width,
+                           ath_dropout_key2 dropout) {
+  for (int64_t i = 0; i < rows * width; i++)
+    y[i] = x[i] * kept(first_of_row(i / width, width, dropout) + i % width, dropout);
 }
 
 /* act(x) and act'(x). */
@@ -115,7 +122,7 @@ void ath_layer_norm_reference(const float *x, const float *bias, const float *re
     double total = 0, square = 0;
     for (int64_t j = 0; j < width; j++) {
       float value = x[i * width + j] + (bias != NULL ? bias[j] : 0);
-      value *= kept(i * width + j, dropout);
+      value *= kept(first_of_row(i, width, dropout) + j, dropout);
       row[j] = residual != NULL ? residual[i * width + j] + value : value;
       total += row[j];
     }
@@ -153,7 +160,7 @@ void ath_layer_norm_backward_reference(const float *z, const float *gamma, const
       dbeta[j] += (float)d;
       double slope = rstd[i] * (d * gamma[j] - (sum_g + n * sum_gn) / (double)width);
       dz[at] = (float)slope;
-      float through = (float)slope * kept(at, dropout);
+      float through = (float)slope * kept(first_of_row(i, width, dropout) + j, dropout);
       if (dx != NULL) dx[at] = through;
       if (dbias != NULL) dbias[j] += through;
     }

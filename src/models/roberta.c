@@ -28,11 +28,14 @@ typedef struct builder {
 enum { EMBEDDING_SITE, FIRST_LAYER_SITE };
 enum { ATTENTION_SITE, ATTENTION_OUT_SITE, OUT_SITE, SITES_PER_LAYER };
 
-/* Rate 0, which adds no node, unless dropout was asked for. */
-static ath_dropout_place dropout_at(const builder *b, double rate, int site) {
+/* Rate 0, which adds no node, unless dropout was asked for. Chosen places are masked as they would
+ * be if all were computed: by their token's row, wherever they stand among the chosen. */
+static ath_dropout_place dropout_at(const builder *b, double rate, int site, bool chosen) {
   assert(rate >= 0 && rate < 1 && site >= 0);
   ath_dropout_place place = {.seed = b->options->seed, .site = (uint32_t)site, .step = b->step};
   if (b->options->dropout) place.rate = (float)rate;
+  place.by_rows = chosen;
+  place.rows = b->positions;
   return place;
 }
 
@@ -63,7 +66,7 @@ static ath_value embed(const builder *b) {
   ath_value sum = ath_add(g, ath_add(g, words, ath_reshape(g, type, width)), positions);
   ath_value x = norm(b, sum, p[EMBEDDING_NORM_SCALE], p[EMBEDDING_NORM_SHIFT]);
   x = ath_convert(g, x, b->options->compute);
-  return ath_dropout(g, x, dropout_at(b, config->hidden_dropout_prob, EMBEDDING_SITE));
+  return ath_dropout(g, x, dropout_at(b, config->hidden_dropout_prob, EMBEDDING_SITE, false));
 }
 
 /* [batch, length, hidden] → the chosen places [positions, hidden]. */
@@ -72,7 +75,8 @@ static ath_value choose(const builder *b, ath_value x) {
   ath_type flat = ath_type_make(b->options->compute, 2, b->options->batch_size * b->options->length,
                                 (int)b->model->config.hidden_size);
   if (type.rank < 0) return x; /* the graph has failed already */
-  return ath_embedding(b->graph, ath_reshape(b->graph, x, flat), b->positions, -1);
+  int groups = b->options->groups > 1 ? b->options->groups : 1;
+  return ath_choose_rows(b->graph, ath_reshape(b->graph, x, flat), b->positions, groups);
 }
 
 /* x ← norm(x + attention(x)), x ← norm(x + feed_forward(x)); the last layer gives the chosen places
@@ -84,6 +88,8 @@ static ath_value layer(const builder *b, ath_value x, int index) {
   const ath_value *p = b->parameters + FIRST_LAYER + index * PER_LAYER;
   int site = FIRST_LAYER_SITE + index * SITES_PER_LAYER;
   int heads = (int)config->num_attention_heads;
+  bool last = index == config->num_hidden_layers - 1;
+  double rate = config->hidden_dropout_prob;
   ath_activation_kind activation = ATH_GELU;
   if (ath_activation_from_name(config->hidden_act, &activation) != ATH_OK)
     return ath_graph_fail(g, ATH_UNSUPPORTED, "hidden_act %s", config->hidden_act);
@@ -94,10 +100,11 @@ static ath_value layer(const builder *b, ath_value x, int index) {
   ath_value qkv = ath_model_linear(g, x, p[QKV_WEIGHT], p[QKV_BIAS]);
   ath_value context =
       ath_attention(g, qkv, b->mask, heads,
-                    dropout_at(b, config->attention_probs_dropout_prob, site + ATTENTION_SITE));
-  if (index == config->num_hidden_layers - 1) context = choose(b, context), x = choose(b, x);
+                    dropout_at(b, config->attention_probs_dropout_prob, site + ATTENTION_SITE,
+                               false));
+  if (last) context = choose(b, context), x = choose(b, x);
   ath_value out = ath_model_linear(g, context, p[ATTENTION_OUT_WEIGHT], p[ATTENTION_OUT_BIAS]);
-  out = ath_dropout(g, out, dropout_at(b, config->hidden_dropout_prob, site + ATTENTION_OUT_SITE));
+  out = ath_dropout(g, out, dropout_at(b, rate, site + ATTENTION_OUT_SITE, last));
   x = norm(b, ath_add(g, x, out), p[ATTENTION_NORM_SCALE], p[ATTENTION_NORM_SHIFT]);
 
   snprintf(scope, sizeof scope, "layer.%d/feed_forward", index);
@@ -105,7 +112,7 @@ static ath_value layer(const builder *b, ath_value x, int index) {
   ath_value inner = ath_model_linear(g, x, p[INNER_WEIGHT], p[INNER_BIAS]);
   inner = ath_activation(g, inner, activation);
   out = ath_model_linear(g, inner, p[OUT_WEIGHT], p[OUT_BIAS]);
-  out = ath_dropout(g, out, dropout_at(b, config->hidden_dropout_prob, site + OUT_SITE));
+  out = ath_dropout(g, out, dropout_at(b, rate, site + OUT_SITE, last));
   return norm(b, ath_add(g, x, out), p[OUT_NORM_SCALE], p[OUT_NORM_SHIFT]);
 }
 

@@ -95,7 +95,26 @@ ath_status ath_want_dropout(const ath_dropout_place *place, const ath_type *step
   if (!(place->rate >= 0 && place->rate < 1))
     return ath_fail(ATH_INVALID, "a dropout rate of %g is not in 0 … 1 (1 excluded)",
                     (double)place->rate);
+  if (place->rate > 0 && place->by_rows)
+    return ath_fail(ATH_INVALID, "dropout by rows, where there are none");
   return place->rate > 0 ? ath_want_scalar(step, "the dropout step", ATH_U32) : ATH_OK;
+}
+
+ath_status ath_want_dropout_rows(const ath_dropout_place *place, const ath_type *step,
+                                 const ath_type *rows, const ath_type *x) {
+  char texts[2][96];
+  ath_dropout_place plain = *place;
+  plain.by_rows = false;
+  ATH_TRY(ath_want_dropout(&plain, step));
+  if (place->rate <= 0 || !place->by_rows) return ATH_OK;
+  ATH_TRY(ath_want_dtype(rows, "the dropout rows", ATH_I32));
+  if (x->rank == 2 && rows->rank == 1 && rows->dims[0] == x->dims[0]) return ATH_OK;
+  return ath_fail(ATH_INVALID, "the dropout rows %s are not one for each row of x %s",
+                  ath_type_text(rows, texts[0]), ath_type_text(x, texts[1]));
+}
+
+ath_value ath_dropout_rows(const ath_dropout_place *place) {
+  return place->rate > 0 && place->by_rows ? place->rows : ATH_NO_VALUE;
 }
 
 float ath_dropout_scale(const ath_dropout_place *place) {
@@ -109,6 +128,14 @@ ath_dropout_key2 ath_dropout_at(const ath_dropout_place *place, const uint32_t *
   ath_dropout_key(place->seed, *step, place->site, dropout.key);
   dropout.threshold = ath_dropout_threshold((double)place->rate);
   dropout.scale = ath_dropout_scale(place);
+  return dropout;
+}
+
+ath_dropout_key2 ath_dropout_at_rows(const ath_dropout_place *place, const uint32_t *step,
+                                     const int32_t *rows) {
+  ath_dropout_key2 dropout = ath_dropout_at(place, step);
+  assert(place->rate <= 0 || place->by_rows == (rows != NULL));
+  dropout.rows = rows;
   return dropout;
 }
 

@@ -34,12 +34,19 @@ int64_t ath_type_rows(const ath_type *type);
 ath_type ath_type_vector(int64_t n);
 #define ATH_TYPE_SCALAR ((ath_type){.dtype = ATH_F32})
 
-/* Checks the dropout of a node whose last input is the step (absent at rate 0). */
+/* Checks the dropout of a node that reads the step (absent at rate 0) and knows no rows; and of
+ * one that reads the rows of x too (absent without by_rows). */
 ath_status ath_want_dropout(const ath_dropout_place *place, const ath_type *step) ATH_MUST_CHECK;
+ath_status ath_want_dropout_rows(const ath_dropout_place *place, const ath_type *step,
+                                 const ath_type *rows, const ath_type *x) ATH_MUST_CHECK;
+/* The input that holds the rows, or ATH_NO_VALUE. */
+ath_value ath_dropout_rows(const ath_dropout_place *place);
 /* What the elements that are kept are multiplied by: 1 / (1 − rate). */
 float ath_dropout_scale(const ath_dropout_place *place);
-/* This run's key: from (seed, *step, site). `step` is not read at rate 0. */
+/* This run's key: from (seed, *step, site). `step` is not read at rate 0. With the rows, or NULL. */
 ath_dropout_key2 ath_dropout_at(const ath_dropout_place *place, const uint32_t *step);
+ath_dropout_key2 ath_dropout_at_rows(const ath_dropout_place *place, const uint32_t *step,
+                                     const int32_t *rows);
 ath_status ath_dropout_describe(const ath_dropout_place *place, ath_buffer *out) ATH_MUST_CHECK;
 /* The place with rate 0 and no step: what an operation without dropout is given. */
 #define ATH_NO_DROPOUT ((ath_dropout_place){.step = ATH_NO_VALUE})

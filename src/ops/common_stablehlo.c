@@ -111,19 +111,34 @@ static ath_hlo_value index_of(ath_hlo *h, ath_hlo_value like) {
   return index;
 }
 
-ath_hlo_value ath_hlo_dropout_keep(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
-                                   ath_hlo_value like) {
+/* The same of a matrix whose row i counts as row rows[i]. */
+static ath_hlo_value index_in_rows(ath_hlo *h, ath_hlo_value rows, ath_hlo_value like) {
+  if (like.rank != 2) return word(h, 0); /* after a failure */
+  ath_hlo_value first = ath_hlo_convert(h, rows, ATH_HLO_U32);
+  first = ath_hlo_multiply(h, first, word(h, (uint32_t)like.dims[1]));
+  ath_hlo_value column = ath_hlo_iota(h, ATH_HLO_U32, 2, like.dims, 1);
+  return ath_hlo_add(h, ath_hlo_broadcast_columns(h, first, column), column);
+}
+
+static ath_hlo_value keep(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
+                          ath_hlo_value index) {
   assert(place->rate > 0 && place->rate < 1);
   ath_hlo_value key[2];
   keys(h, place, step, key);
-  ath_hlo_value bits = hash(h, index_of(h, like), key[0], key[1]);
+  ath_hlo_value bits = hash(h, index, key[0], key[1]);
   return ath_hlo_compare(h, "GE", bits, word(h, ath_dropout_threshold((double)place->rate)));
 }
 
-ath_hlo_value ath_hlo_dropout(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
-                              ath_hlo_value x) {
+ath_hlo_value ath_hlo_dropout_keep(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
+                                   ath_hlo_value like) {
+  return keep(h, place, step, index_of(h, like));
+}
+
+ath_hlo_value ath_hlo_dropout_rows(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
+                                   ath_hlo_value rows, ath_hlo_value x) {
   if (place->rate == 0) return x;
-  ath_hlo_value keep = ath_hlo_dropout_keep(h, place, step, x);
+  ath_hlo_value index = place->by_rows ? index_in_rows(h, rows, x) : index_of(h, x);
+  ath_hlo_value kept = keep(h, place, step, index);
   ath_hlo_value scaled = ath_hlo_times(h, x, (double)ath_dropout_scale(place));
-  return ath_hlo_select(h, keep, scaled, ath_hlo_fill(h, x, 0));
+  return ath_hlo_select(h, kept, scaled, ath_hlo_fill(h, x, 0));
 }

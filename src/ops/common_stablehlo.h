@@ -47,9 +47,9 @@ ath_hlo_value ath_hlo_matrix(ath_hlo *h, ath_hlo_value x);
  * computed from `step` (u32 []) in the program: no step compiles anew. */
 ath_hlo_value ath_hlo_dropout_keep(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
                                    ath_hlo_value like);
-/* x through that mask and scaled; x itself at rate 0. */
-ath_hlo_value ath_hlo_dropout(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
-                              ath_hlo_value x);
+/* x through that mask and scaled; x itself at rate 0. `rows` as in ath_dropout_place, or none. */
+ath_hlo_value ath_hlo_dropout_rows(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
+                                   ath_hlo_value rows, ath_hlo_value x);
 
 /* What a plain operation and its fused form both print; each lies with the plain one. */
 ath_hlo_value ath_hlo_activation(ath_hlo *h, ath_hlo_value x, ath_activation_kind kind);

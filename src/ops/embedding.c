@@ -10,7 +10,24 @@
 typedef struct attributes {
   int64_t rows, width; /* of the table, which the backward operation does not read */
   int32_t padding_index;
+  int32_t groups; /* equal parts of table and ids, ids naming rows of their own part; 1 is all */
 } attributes;
+
+/* --- groups in StableHLO ------------------------------------------------------------ */
+
+/* ids [n] → [groups, n / groups], counted from each part's first row. */
+static ath_hlo_value ids_in_groups(ath_hlo *h, const attributes *its, ath_hlo_value ids) {
+  int64_t dims[2] = {its->groups, ids.dims[0] / its->groups};
+  ath_hlo_value part = ath_hlo_iota(h, ATH_HLO_I32, 2, dims, 0);
+  ath_hlo_value first = ath_hlo_times(h, part, (double)(its->rows / its->groups));
+  return ath_hlo_subtract(h, ath_hlo_reshape(h, ids, 2, dims), first);
+}
+
+/* [n, width] → [groups, n / groups, width]. */
+static ath_hlo_value rows_in_groups(ath_hlo *h, const attributes *its, ath_hlo_value rows) {
+  int64_t dims[3] = {its->groups, rows.dims[0] / its->groups, rows.dims[1]};
+  return ath_hlo_reshape(h, rows, 3, dims);
+}
 
 /* --- backward: ids, dy → dtable ----------------------------------------------------- */
 
@@ -62,6 +79,14 @@ static ath_hlo_value one_hot_product(ath_hlo *h, ath_hlo_value ids, ath_hlo_valu
 /* Rows up to which the product is taken. */
 enum { ONE_HOT_ROWS = 1024 };
 
+static ath_hlo_value sum_in_groups(ath_hlo *h, const attributes *its, ath_hlo_value ids,
+                                   ath_hlo_value dy) {
+  int64_t dims[3] = {its->groups, its->rows / its->groups, its->width};
+  ath_hlo_value zeros = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 3, dims, NULL);
+  return ath_hlo_scatter_add_group_rows(h, zeros, ids_in_groups(h, its, ids),
+                                        rows_in_groups(h, its, dy));
+}
+
 /* The padding row's ids are moved outside of the table, where they add nothing. Sums in f32. */
 static ath_status backward_stablehlo(const ath_hlo_call *call) {
   const attributes *its = call->node->attributes;
@@ -71,7 +96,9 @@ static ath_status backward_stablehlo(const ath_hlo_call *call) {
     ath_hlo_value padding = ath_hlo_constant(h, ATH_HLO_I32, its->padding_index);
     ids = ath_hlo_select(h, ath_hlo_compare(h, "EQ", ids, padding), ath_hlo_fill(h, ids, -1), ids);
   }
-  if (its->rows <= ONE_HOT_ROWS) {
+  if (its->groups > 1) {
+    ath_hlo_out(call, 0, sum_in_groups(h, its, ids, ath_hlo_in(call, 1)));
+  } else if (its->rows <= ONE_HOT_ROWS) {
     ath_hlo_out(call, 0, one_hot_product(h, ids, call->inputs[1], its->rows));
   } else {
     int64_t dims[2] = {its->rows, its->width};
@@ -108,6 +135,11 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
   if (its->padding_index < -1 || its->padding_index >= table->dims[0])
     return ath_fail(ATH_INVALID, "padding index %d is not a row of the table %s",
                     its->padding_index, ath_type_text(table, text));
+  if (its->groups > 1 &&
+      (ids->rank != 1 || table->dims[0] % its->groups != 0 || ids->dims[0] % its->groups != 0))
+    return ath_fail(ATH_INVALID, "table of %lld rows and ids of rank %d with %lld elements cannot "
+                    "be cut into %d equal groups", (long long)table->dims[0], ids->rank,
+                    (long long)ath_type_count(ids), its->groups);
   outputs[0] = *ids;
   outputs[0].dtype = table->dtype;
   outputs[0].dims[outputs[0].rank++] = table->dims[1];
@@ -135,13 +167,21 @@ static ath_status cpu(const ath_cpu_call *call) {
 
 static ath_status describe(const void *given, ath_buffer *out) {
   const attributes *its = given;
+  if (its->groups > 1) return ath_buffer_format(out, "groups=%d", its->groups);
   return ath_buffer_format(out, "padding_index=%d", its->padding_index);
 }
 
 /* A compiled program cannot stop at a bad id: the engine looks at ids before it runs. */
 static ath_status stablehlo(const ath_hlo_call *call) {
-  ath_hlo_out(call, 0, ath_hlo_gather_rows(call->hlo, call->inputs[0], call->inputs[1]));
-  return ath_hlo_status(call->hlo);
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value table = call->inputs[0], ids = call->inputs[1];
+  if (its->groups > 1)
+    ath_hlo_out(call, 0, ath_hlo_gather_group_rows(h, rows_in_groups(h, its, table),
+                                                   ids_in_groups(h, its, ids)));
+  else
+    ath_hlo_out(call, 0, ath_hlo_gather_rows(h, table, ids));
+  return ath_hlo_status(h);
 }
 
 static int64_t id_limit(const ath_node *node, const ath_type *inputs, int input, int *weights) {
@@ -153,11 +193,20 @@ static const ath_op embedding = {
   .name = "embedding", .infer = infer, .grad = grad, .cpu = cpu, .describe = describe,
   .id_limit = id_limit, .stablehlo = stablehlo};
 
-ath_value ath_embedding(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index) {
+static ath_value look_up(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index,
+                         int groups) {
   ath_type type = ath_graph_type(g, table);
-  attributes its = {.padding_index = padding_index};
+  attributes its = {.padding_index = padding_index, .groups = groups};
   if (type.rank == 2) its.rows = type.dims[0], its.width = type.dims[1];
   ath_value inputs[2] = {table, ids}, y;
   ath_graph_add(g, &embedding, &its, sizeof its, inputs, 2, &y, 1);
   return y;
+}
+
+ath_value ath_embedding(ath_graph *g, ath_value table, ath_value ids, int32_t padding_index) {
+  return look_up(g, table, ids, padding_index, 1);
+}
+
+ath_value ath_choose_rows(ath_graph *g, ath_value table, ath_value ids, int groups) {
+  return look_up(g, table, ids, -1, groups);
 }

@@ -12,7 +12,7 @@ typedef struct attributes {
   ath_dropout_place dropout;
 } attributes;
 
-/* --- backward: z, gamma, mean, rstd, dy, step → dz, dgamma, dbeta [, dx] [, dbias] ---
+/* --- backward: z, gamma, mean, rstd, dy, step, rows → dz, dgamma, dbeta [, dx] [, dbias] ---
  *
  * dz is the residual's gradient. dx is dz through the dropout mask: without dropout it is dz. */
 
@@ -25,7 +25,7 @@ static int backward_outputs(const attributes *its) {
 static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,
                                  ath_type *outputs, int output_count) {
   const attributes *its = given;
-  assert(input_count == 6 && output_count == backward_outputs(its));
+  assert(input_count == 7 && output_count == backward_outputs(its));
   ATH_TRY(ath_want_same(&inputs[0], "z", &inputs[4], "dy"));
   outputs[0] = inputs[0];
   outputs[1] = outputs[2] = inputs[1];
@@ -47,8 +47,8 @@ static ath_status backward_cpu(const ath_cpu_call *call) {
   kernels->layer_norm_backward(in[0], in[1], in[2], in[3], in[4], out[0],
                                its->dropout.rate > 0 ? out[dx_output(its)] : NULL, out[1], out[2],
                                its->has_bias ? out[dbias_output(its)] : NULL, ath_type_rows(z),
-                               ath_type_columns(z), ath_dropout_at(&its->dropout, in[5]),
-                               call->scratch);
+                               ath_type_columns(z),
+                               ath_dropout_at_rows(&its->dropout, in[5], in[6]), call->scratch);
   return ATH_OK;
 }
 
@@ -58,7 +58,8 @@ static ath_status backward_stablehlo(const ath_hlo_call *call) {
   ath_hlo_norm_gradients norm =
       ath_hlo_layer_norm_backward(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1), call->inputs[2],
                                   call->inputs[3], ath_hlo_in(call, 4));
-  ath_hlo_value dx = ath_hlo_dropout(h, &its->dropout, call->inputs[5], norm.dx);
+  ath_hlo_value dx =
+      ath_hlo_dropout_rows(h, &its->dropout, call->inputs[5], call->inputs[6], norm.dx);
   ath_hlo_out(call, 0, norm.dx);
   ath_hlo_out(call, 1, norm.dgamma);
   ath_hlo_out(call, 2, norm.dbeta);
@@ -71,19 +72,19 @@ static const ath_op backward = {.name = "residual_norm_backward", .infer = backw
                                 .cpu = backward_cpu, .cpu_scratch = backward_scratch,
   .stablehlo = backward_stablehlo};
 
-/* --- forward: x, bias, residual, gamma, beta, step → y, z, mean, rstd --------------- */
+/* --- forward: x, bias, residual, gamma, beta, step, rows → y, z, mean, rstd --------- */
 
 static ath_status infer(const void *given, const ath_type *inputs, int input_count,
                         ath_type *outputs, int output_count) {
   const attributes *its = given;
   const ath_type *x = &inputs[0];
-  assert(input_count == 6 && output_count == 4);
+  assert(input_count == 7 && output_count == 4);
   ATH_TRY(ath_want_rows(x, "x"));
   if (its->has_bias) ATH_TRY(ath_want_per_column(&inputs[1], "bias", x, "x"));
   ATH_TRY(ath_want_same(x, "x", &inputs[2], "residual"));
   ATH_TRY(ath_want_per_column(&inputs[3], "gamma", x, "x"));
   ATH_TRY(ath_want_per_column(&inputs[4], "beta", x, "x"));
-  ATH_TRY(ath_want_dropout(&its->dropout, &inputs[5]));
+  ATH_TRY(ath_want_dropout_rows(&its->dropout, &inputs[5], &inputs[6], x));
   outputs[0] = outputs[1] = *x;
   outputs[2] = outputs[3] =
       (ath_type){.dtype = ATH_F32, .rank = 1, .dims = {ath_type_rows(x)}};
@@ -93,11 +94,11 @@ static ath_status infer(const void *given, const ath_type *inputs, int input_cou
 static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gradients,
                  const bool *wanted, ath_value *input_gradients) {
   const attributes *its = node->attributes;
-  ath_value inputs[6] = {node->outputs[1], node->inputs[3], node->outputs[2], node->outputs[3],
-                         output_gradients[0], node->inputs[5]};
+  ath_value inputs[7] = {node->outputs[1], node->inputs[3], node->outputs[2], node->outputs[3],
+                         output_gradients[0], node->inputs[5], node->inputs[6]};
   ath_value outputs[ATH_MAX_OUTPUTS];
   assert(output_gradients[0] != ATH_NO_VALUE); /* as in layer_norm.c */
-  ath_graph_add(g, &backward, its, sizeof *its, inputs, 6, outputs, backward_outputs(its));
+  ath_graph_add(g, &backward, its, sizeof *its, inputs, 7, outputs, backward_outputs(its));
   if (wanted[0]) input_gradients[0] = outputs[dx_output(its)];
   if (wanted[1]) input_gradients[1] = outputs[dbias_output(its)];
   if (wanted[2]) input_gradients[2] = outputs[0];
@@ -113,7 +114,7 @@ static ath_status cpu(const ath_cpu_call *call) {
   ATH_TRY(ath_kernels_get(&kernels));
   kernels->layer_norm(in[0], in[1], in[2], in[3], in[4], out[1], out[0], out[2], out[3],
                       ath_type_rows(x), ath_type_columns(x), its->epsilon,
-                      ath_dropout_at(&its->dropout, in[5]));
+                      ath_dropout_at_rows(&its->dropout, in[5], in[6]));
   return ATH_OK;
 }
 
@@ -133,7 +134,8 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo *h = call->hlo;
   const attributes *its = call->node->attributes;
   ath_hlo_value x = ath_hlo_add_bias(h, ath_hlo_in(call, 0), ath_hlo_in(call, 1));
-  ath_hlo_value branch = ath_hlo_dropout(h, &its->dropout, call->inputs[5], x);
+  ath_hlo_value branch =
+      ath_hlo_dropout_rows(h, &its->dropout, call->inputs[5], call->inputs[6], x);
   ath_hlo_value z = ath_hlo_add(h, ath_hlo_in(call, 2), branch);
   ath_hlo_norm norm = ath_hlo_layer_norm(h, z, ath_hlo_in(call, 3), ath_hlo_in(call, 4),
                                          (double)its->epsilon);
@@ -154,8 +156,9 @@ ath_value ath_residual_norm(ath_graph *g, ath_value x, ath_value bias, ath_value
   if (dropout.rate == 0) dropout = ATH_NO_DROPOUT;
   attributes its = {
     .epsilon = epsilon, .has_bias = bias != ATH_NO_VALUE, .dropout = dropout};
-  ath_value inputs[6] = {x, bias, residual, gamma, beta, dropout.step}, outputs[4];
-  ath_graph_add(g, &residual_norm, &its, sizeof its, inputs, 6, outputs, 4);
+  ath_value inputs[7] = {x, bias, residual, gamma, beta, dropout.step, ath_dropout_rows(&dropout)};
+  ath_value outputs[4];
+  ath_graph_add(g, &residual_norm, &its, sizeof its, inputs, 7, outputs, 4);
   return outputs[0];
 }
 

@@ -95,7 +95,7 @@ ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, 
   ATH_TRY(check_batch(self, batch, chips));
   ATH_TRY(find_mesh(self, chips, &mesh));
   ath_step_options options =
-      ath_train_step_options(self->run, (int)(batch * chips), self->length);
+      ath_train_step_options(self->run, &mesh, (int)(batch * chips), self->length);
   ATH_TRY(ath_step_graph(self->model, &options, true, &graph));
   ath_status status = ath_partition_print_module(&mesh, graph, arena, signature, out);
   ath_graph_destroy(graph);
@@ -115,7 +115,8 @@ ath_status ath_subject_flops(const ath_subject *self, int64_t batch, double *out
   ath_graph *graph = NULL;
   ath_value *parameters =
       calloc(ath_model_parameter_count(self->model), sizeof *parameters);
-  ath_step_options options = ath_train_step_options(self->run, (int)batch, self->length);
+  const ath_mesh one = {1, 1, 1};
+  ath_step_options options = ath_train_step_options(self->run, &one, (int)batch, self->length);
   ath_status status = parameters != NULL ? check_batch(self, batch, 1)
                                          : ath_fail(ATH_NO_MEMORY, "no memory for a graph");
   *out = 0;

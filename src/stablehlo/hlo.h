@@ -105,5 +105,11 @@ ath_hlo_value ath_hlo_gather_rows(ath_hlo *self, ath_hlo_value table, ath_hlo_va
 /* base + Σ of the rows updates[n…, width] at ids [n…]; an id outside adds nothing. */
 ath_hlo_value ath_hlo_scatter_add_rows(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
                                        ath_hlo_value updates);
+/* The same in each of g groups by itself: tables [g, rows, width], ids i32 [g, n] → [g, n, width];
+ * and base, updates [g, …]. The group's number stands beside the id as an iota, by which the
+ * partitioner sees that where groups are cut nothing has to be moved. */
+ath_hlo_value ath_hlo_gather_group_rows(ath_hlo *self, ath_hlo_value tables, ath_hlo_value ids);
+ath_hlo_value ath_hlo_scatter_add_group_rows(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
+                                             ath_hlo_value updates);
 
 #endif

@@ -101,21 +101,63 @@ ath_hlo_value ath_hlo_gather_rows(ath_hlo *self, ath_hlo_value table, ath_hlo_va
       &table, &ids, ids.rank, ids.rank, 1, &table.dims[1], &table, &ids, &result);
 }
 
-/* The sums are made by a small function of the text, which has names of its own. */
-ath_hlo_value ath_hlo_scatter_add_rows(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
-                                       ath_hlo_value updates) {
-  bool fits = base.rank == 2 && is_ids(ids) && are_rows(updates, base, ids);
-  if (!ath_hlo_want(self, fits, "scatter: rows that do not fit")) return ATH_HLO_NONE;
+/* The sums are made by a small function of the text, which has names of its own. `dims` are those
+ * of the base that the ids name, `at` the one of the updates that holds the rows' elements. */
+static ath_hlo_value scatter_add(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
+                                 ath_hlo_value updates, const char *dims, int at) {
   ath_hlo_value element = ath_hlo_shaped(base.dtype, 0, NULL);
   return ath_hlo_statement(
       self, base,
       "\"stablehlo.scatter\"(%v, %v, %v) <{indices_are_sorted = false, scatter_dimension_numbers = "
-      "#stablehlo.scatter<update_window_dims = [%d], inserted_window_dims = [0], "
-      "scatter_dims_to_operand_dims = [0], index_vector_dim = %d>, unique_indices = false}> ({\n"
+      "#stablehlo.scatter<update_window_dims = [%d], inserted_window_dims = [%s], "
+      "scatter_dims_to_operand_dims = [%s], index_vector_dim = %d>, unique_indices = false}> ({\n"
       "      ^bb0(%s: %t, %s: %t):\n"
       "        %s = stablehlo.add %s, %s : %t\n"
       "        stablehlo.return %s : %t\n"
       "    }) : (%t, %t, %t) -> %t",
-      &base, &ids, &updates, ids.rank, ids.rank, "%$a", &element, "%$b", &element, "%$sum", "%$a",
+      &base, &ids, &updates, at, dims, dims, at, "%$a", &element, "%$b", &element, "%$sum", "%$a",
       "%$b", &element, "%$sum", &element, &base, &ids, &updates, &base);
+}
+
+ath_hlo_value ath_hlo_scatter_add_rows(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
+                                       ath_hlo_value updates) {
+  bool fits = base.rank == 2 && is_ids(ids) && are_rows(updates, base, ids);
+  if (!ath_hlo_want(self, fits, "scatter: rows that do not fit")) return ATH_HLO_NONE;
+  return scatter_add(self, base, ids, updates, "0", ids.rank);
+}
+
+/* --- rows by id, in groups ------------------------------------------------------------------- */
+
+static bool are_groups(ath_hlo_value tables, ath_hlo_value ids) {
+  return tables.rank == 3 && is_ids(ids) && ids.rank == 2 && tables.dims[0] == ids.dims[0];
+}
+
+/* [g, n] → [g, n, 2]: the group, and the id. */
+static ath_hlo_value pair_with_group(ath_hlo *self, ath_hlo_value ids) {
+  int64_t dims[3] = {ids.dims[0], ids.dims[1], 1};
+  ath_hlo_value pair[2] = {ath_hlo_iota(self, ATH_HLO_I32, 3, dims, 0),
+                           ath_hlo_reshape(self, ids, 3, dims)};
+  return ath_hlo_concatenate(self, pair, 2, 2);
+}
+
+ath_hlo_value ath_hlo_gather_group_rows(ath_hlo *self, ath_hlo_value tables, ath_hlo_value ids) {
+  if (!ath_hlo_want(self, are_groups(tables, ids), "gather: no tables, or no ids for each"))
+    return ATH_HLO_NONE;
+  ath_hlo_value result = tables, pairs = pair_with_group(self, ids);
+  result.dims[1] = ids.dims[1];
+  return ath_hlo_statement(
+      self, result,
+      "\"stablehlo.gather\"(%v, %v) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], "
+      "collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 2>, "
+      "indices_are_sorted = false, slice_sizes = array<i64: 1, 1, %l>}> : (%t, %t) -> %t",
+      &tables, &pairs, 1, &tables.dims[2], &tables, &pairs, &result);
+}
+
+ath_hlo_value ath_hlo_scatter_add_group_rows(ath_hlo *self, ath_hlo_value base, ath_hlo_value ids,
+                                             ath_hlo_value updates) {
+  bool fits = are_groups(base, ids) && updates.dtype == base.dtype && updates.rank == 3 &&
+              updates.dims[0] == ids.dims[0] && updates.dims[1] == ids.dims[1] &&
+              updates.dims[2] == base.dims[2];
+  if (!ath_hlo_want(self, fits, "scatter: rows that do not fit")) return ATH_HLO_NONE;
+  return scatter_add(self, base, pair_with_group(self, ids), updates, "0, 1", 2);
 }

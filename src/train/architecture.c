@@ -73,19 +73,26 @@ int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_ep
   return (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
 }
 
-int ath_train_positions(const ath_train_options *options, int batch_size, int length) {
+int ath_train_groups(const ath_mesh *mesh, int batch_size) {
+  int parts = mesh->data * mesh->fsdp;
+  assert(parts > 0 && batch_size > 0);
+  return batch_size % parts == 0 ? parts : 1;
+}
+
+static int places(const ath_train_options *options, int batch_size, int length, int groups) {
   int64_t each = options->max_predictions_per_seq;
   assert(batch_size > 0 && length > 0);
-  if (each == 0) return ath_batch_positions(batch_size, length, options->mlm_probability, 1);
+  if (each == 0) return ath_batch_positions(batch_size, length, options->mlm_probability, groups);
   return batch_size * (int)(each < length ? each : length);
 }
 
-ath_step_options ath_train_step_options(const ath_train_options *options, int batch_size,
-                                        int length) {
+ath_step_options ath_train_step_options(const ath_train_options *options, const ath_mesh *mesh,
+                                        int batch_size, int length) {
   const ath_train_options *o = options;
+  int groups = ath_train_groups(mesh, batch_size);
   return (ath_step_options){
     .forward = {.batch_size = batch_size, .length = length, .dropout = true,
-                .positions = ath_train_positions(o, batch_size, length),
+                .positions = places(o, batch_size, length, groups), .groups = groups,
                 .seed = (uint64_t)o->seed, .compute = o->bf16 ? ATH_BF16 : ATH_F32},
     .adam_beta1 = o->adam_beta1, .adam_beta2 = o->adam_beta2, .adam_epsilon = o->adam_epsilon,
     .weight_decay = o->weight_decay, .max_grad_norm = o->max_grad_norm,

@@ -43,6 +43,8 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
                                const ath_tokenizer *tokenizer, const ath_eval_options *options,
                                ath_state *state) {
   int length = ath_dataset_length(data);
+  ath_mesh mesh;
+  ATH_TRY(ath_mesh_parse(options->mesh, &mesh));
   ATH_TRY(ath_model_config_check_length(ath_model_get_config(self->model), length));
   ath_batch_options batches = ath_batch_defaults(tokenizer);
   batches.batch_size = options->batch_size;
@@ -50,10 +52,11 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
   batches.seed = options->seed;
   batches.shuffle = false;
   batches.fixed_masks = true;
-  batches.positions =
-      ath_batch_positions(options->batch_size, length, options->mlm_probability, 1);
+  batches.groups = ath_train_groups(&mesh, options->batch_size);
+  batches.positions = ath_batch_positions(options->batch_size, length, options->mlm_probability,
+                                          batches.groups);
   self->shape = (ath_forward_options){.batch_size = options->batch_size, .length = length,
-                                      .positions = batches.positions,
+                                      .positions = batches.positions, .groups = batches.groups,
                                       .compute = options->compute};
   self->samples = ath_dataset_size(data);
   if (options->max_samples > 0 && options->max_samples < self->samples)

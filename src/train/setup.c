@@ -62,14 +62,26 @@ static void adopt_config(ath_run *self) {
 
 /* --- data order and schedule --------------------------------------------------------------- */
 
+static ath_status find_step_options(const ath_run *self, ath_step_options *out) {
+  const ath_train_options *o = &self->options;
+  ath_mesh mesh;
+  ATH_TRY(ath_mesh_parse(o->mesh, &mesh));
+  *out = ath_train_step_options(o, &mesh, (int)o->per_device_train_batch_size,
+                                ath_dataset_length(self->data));
+  return ATH_OK;
+}
+
 /* Order and masks come from the seed alone; see dataset.h. */
 static ath_status open_batches(ath_run *self) {
   const ath_train_options *o = &self->options;
+  ath_step_options step;
+  ATH_TRY(find_step_options(self, &step));
   ath_batch_options options = ath_batch_defaults(self->tokenizer);
-  options.batch_size = (int)o->per_device_train_batch_size;
+  options.batch_size = step.forward.batch_size;
+  options.groups = step.forward.groups;
+  options.positions = step.forward.positions;
   options.mlm_probability = o->mlm_probability;
   options.seed = (uint64_t)o->seed;
-  options.positions = ath_train_positions(o, options.batch_size, ath_dataset_length(self->data));
   ATH_TRY(ath_batcher_create(self->data, &options, &self->batcher));
   self->batches_per_epoch = ath_batcher_per_epoch(self->batcher);
   assert(self->batches_per_epoch > 0);
@@ -110,9 +122,8 @@ static ath_status open_device(ath_run *self) {
 }
 
 static ath_status create_step(ath_run *self) {
-  int batch_size = (int)self->options.per_device_train_batch_size;
-  ath_step_options options =
-      ath_train_step_options(&self->options, batch_size, ath_dataset_length(self->data));
+  ath_step_options options;
+  ATH_TRY(find_step_options(self, &options));
   return ath_step_create(self->model, &options, self->state, &self->step);
 }
 
@@ -122,7 +133,7 @@ static ath_status create_evaluator(ath_run *self) {
   ath_eval_options options = {.batch_size = (int)o->per_device_eval_batch_size,
                               .mlm_probability = o->mlm_probability, .seed = (uint64_t)o->seed,
                               .max_samples = (uint64_t)o->max_eval_samples,
-                              .compute = o->bf16 ? ATH_BF16 : ATH_F32};
+                              .compute = o->bf16 ? ATH_BF16 : ATH_F32, .mesh = o->mesh};
   return ath_evaluator_create(self->model, self->eval_data, self->tokenizer, &options,
                               self->state, &self->evaluator);
 }

@@ -103,7 +103,7 @@ static void dropout_keeps_exactly_what_the_hash_keeps(void **state) {
   ath_dropout_key2 dropout = dropout_of(ath_dropout_threshold(0.1));
   ath_dropout_key(42, 7, 3, dropout.key);
   FOR_ALL_TABLES(table) {
-    table->dropout(x, y, N, dropout);
+    table->dropout(x, y, 1, N, dropout);
     int dropped = 0;
     for (int i = 0; i < N; i++) {
       bool keeps = ath_dropout_hash((uint32_t)i, dropout.key) >= dropout.threshold;
@@ -115,11 +115,34 @@ static void dropout_keeps_exactly_what_the_hash_keeps(void **state) {
   free(x), free(y);
 }
 
+/* Chosen rows are masked as they would be where they come from. */
+static void dropout_by_rows_is_that_of_the_whole(void **state) {
+  (void)state;
+  enum { ROWS = 90, WIDTH = 301, CHOSEN = 70 };
+  float *x = random_array(ROWS * WIDTH), *y = blank_array(ROWS * WIDTH);
+  float *part = blank_array(CHOSEN * WIDTH), *got = blank_array(CHOSEN * WIDTH);
+  int32_t rows[CHOSEN];
+  ath_dropout_key2 dropout = dropout_of(ath_dropout_threshold(0.3));
+  for (int i = 0; i < CHOSEN; i++) {
+    rows[i] = i * 37 % ROWS;
+    memcpy(part + i * WIDTH, x + rows[i] * WIDTH, WIDTH * sizeof *x);
+  }
+  FOR_ALL_TABLES(table) {
+    dropout.rows = NULL;
+    table->dropout(x, y, ROWS, WIDTH, dropout);
+    dropout.rows = rows;
+    table->dropout(part, got, CHOSEN, WIDTH, dropout);
+    for (int i = 0; i < CHOSEN; i++)
+      assert_memory_equal(got + i * WIDTH, y + rows[i] * WIDTH, WIDTH * sizeof *x);
+  }
+  free(x), free(y), free(part), free(got);
+}
+
 static void dropout_without_a_threshold_copies(void **state) {
   (void)state;
   float x[5] = {1, 2, 3, 4, 5}, y[5];
   FOR_TABLES(table) {
-    table->dropout(x, y, 5, (ath_dropout_key2){.scale = 0});
+    table->dropout(x, y, 1, 5, (ath_dropout_key2){.scale = 0});
     assert_memory_equal(x, y, sizeof x);
   }
 }
@@ -132,6 +155,7 @@ int main(void) {
       cmocka_unit_test(a_bias_is_added_to_every_row_before_the_activation),
       cmocka_unit_test(the_second_operand_repeats_over_the_first),
       cmocka_unit_test(dropout_keeps_exactly_what_the_hash_keeps),
+      cmocka_unit_test(dropout_by_rows_is_that_of_the_whole),
       cmocka_unit_test(dropout_without_a_threshold_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

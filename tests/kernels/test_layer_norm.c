@@ -7,6 +7,7 @@
 typedef struct problem {
   int64_t rows, width, n;
   float *x, *bias, *residual, *gamma, *beta, *dy;
+  int32_t *chosen; /* the rows whose masks the rows get, where those of their own are not wanted */
   ath_dropout_key2 dropout;
 } problem;
 
@@ -16,7 +17,9 @@ typedef struct result {
 
 static problem make_problem(int64_t rows, int64_t width, uint32_t threshold) {
   int64_t n = rows * width;
-  return (problem){.rows = rows, .width = width, .n = n, .x = random_array(n),
+  int32_t *chosen = calloc((size_t)rows, sizeof *chosen);
+  for (int64_t i = 0; i < rows; i++) chosen[i] = (int32_t)(1000003 * (rows - i));
+  return (problem){.chosen = chosen, .rows = rows, .width = width, .n = n, .x = random_array(n),
                    .bias = random_array(width), .residual = random_array(n),
                    .gamma = random_array(width), .beta = random_array(width),
                    .dy = random_array(n), .dropout = dropout_of(threshold)};
@@ -24,15 +27,18 @@ static problem make_problem(int64_t rows, int64_t width, uint32_t threshold) {
 
 static void free_problem(problem *p) {
   free(p->x), free(p->bias), free(p->residual), free(p->gamma), free(p->beta), free(p->dy);
+  free(p->chosen);
 }
 
-/* `parts`: 1 bias, 2 residual, 4 dropout, 8 gradient of x wanted; 0 is plain layer norm. */
+/* `parts`: 1 bias, 2 residual, 4 dropout, 8 gradient of x wanted, 16 masks of other rows; 0 is
+ * plain layer norm. */
 static result run(const ath_kernels *table, const problem *p, int parts) {
   result r = {blank_array(p->n),     blank_array(p->n), blank_array(p->rows),
               blank_array(p->rows),  blank_array(p->n), blank_array(p->n),
               blank_array(p->width), blank_array(p->width), blank_array(p->width)};
   float *scratch = blank_array(3 * ATH_ROW_BLOCKS * p->width);
   ath_dropout_key2 dropout = parts & 4 ? p->dropout : dropout_of(0);
+  if (parts & 16) dropout.rows = p->chosen;
   table->layer_norm(p->x, parts & 1 ? p->bias : NULL, parts & 2 ? p->residual : NULL, p->gamma,
                     p->beta, parts != 0 ? r.z : NULL, r.y, r.mean, r.rstd, p->rows, p->width,
                     1e-5f, dropout);
@@ -52,7 +58,7 @@ static void every_table_agrees_with_the_reference(void **state) {
   (void)state;
   static const int64_t shapes[][2] = {{1, 1}, {1, 5}, {3, 64}, {17, 31}, {50, 256}, {120, 769}};
   for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-    for (int parts = 0; parts < 16; parts++) {
+    for (int parts = 0; parts < 32; parts++) {
       problem p = make_problem(shapes[s][0], shapes[s][1], 1u << 30);
       result want = run(reference_table(), &p, parts);
       FOR_TABLES(table) {
@@ -87,7 +93,8 @@ static double objective(const problem *p, const double *v) {
     double mean = 0, variance = 0;
     for (int64_t j = 0; j < p->width; j++) {
       int64_t at = i * p->width + j;
-      bool keeps = ath_dropout_hash((uint32_t)at, p->dropout.key) >= p->dropout.threshold;
+      uint32_t index = (uint32_t)(p->chosen[i] * p->width + j);
+      bool keeps = ath_dropout_hash(index, p->dropout.key) >= p->dropout.threshold;
       z[j] = residual[at] + (keeps ? (x[at] + bias[j]) * p->dropout.scale : 0);
       mean += z[j] / (double)p->width;
     }
@@ -119,7 +126,7 @@ static void gradients_agree_with_central_differences(void **state) {
     v[i] = kept;
   }
   FOR_ALL_TABLES(table) {
-    result r = run(table, &p, 15);
+    result r = run(table, &p, 31);
     const float *got[] = {r.dx, r.dbias, r.dz, r.dgamma, r.dbeta};
     for (int64_t k = 0, at = 0; k < 5; at += sizes[k++])
       assert_arrays_near(table->isa, got[k], want + at, sizes[k], 1e-5);

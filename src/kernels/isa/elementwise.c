@@ -45,8 +45,26 @@ void KERNEL(scale)(const float *x, float factor, float *y, int64_t n) {
   }
 }
 
-void KERNEL(dropout)(const float *x, float *y, int64_t n, ath_dropout_key2 dropout) {
+static void drop_in_rows(const float *x, float *y, int64_t rows, int64_t width,
+                         ath_dropout_key2 dropout) {
+#pragma omp parallel for schedule(static) if (rows * width > PARALLEL_MINIMUM)
+  for (int64_t i = 0; i < rows; i++) {
+    const float *from = x + i * width;
+    float *to = y + i * width;
+    uint32_t index = first_of_row(i, width, &dropout);
+#pragma omp simd
+    for (int64_t j = 0; j < width; j++) to[j] = from[j] * kept(index + (uint32_t)j, dropout);
+  }
+}
+
+void KERNEL(dropout)(const float *x, float *y, int64_t rows, int64_t width,
+                     ath_dropout_key2 dropout) {
+  int64_t n = rows * width;
   if (dropout.threshold == 0) dropout.scale = 1;
+  if (dropout.rows != NULL) {
+    drop_in_rows(x, y, rows, width, dropout);
+    return;
+  }
   FOR_CHUNKS(n, begin, count) {
 #pragma omp simd
     for (int64_t i = begin; i < begin + count; i++) y[i] = x[i] * kept((uint32_t)i, dropout);

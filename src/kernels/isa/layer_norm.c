@@ -55,7 +55,7 @@ void KERNEL(layer_norm)(const float *x, const float *bias, const float *residual
     float *out = y + i * width, *composed = z != NULL ? z + i * width : out;
     if (!plain) {
       compose_row(row, bias, residual != NULL ? residual + i * width : NULL, composed, width,
-                  (uint32_t)(i * width), dropout);
+                  first_of_row(i, width, &dropout), dropout);
       row = composed;
     }
     moments(row, width, epsilon, &mean[i], &rstd[i]);
@@ -127,7 +127,7 @@ void KERNEL(layer_norm_backward)(const float *z, const float *gamma, const float
       int64_t at = i * width;
       slope_row(z + at, gamma, mean[i], rstd[i], dy + at, dz + at, total, width);
       through_dropout(dz + at, dx != NULL ? dx + at : NULL, dbias != NULL ? total.bias : NULL,
-                      width, (uint32_t)at, dropout);
+                      width, first_of_row(i, width, &dropout), dropout);
     }
   }
   add_parts(scratch, width, dgamma);
