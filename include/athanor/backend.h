@@ -60,11 +60,11 @@ typedef struct ath_mesh {
 } ath_mesh;
 enum { ATH_MESH_DEVICES_MAX = 65536 };
 
-/* Reads "data=2,fsdp=4"; an axis that is left out is 1, and so is everything for NULL and "".
- * ATH_USAGE for any other text. */
+/* Reads "data=2,fsdp=4"; an axis that is left out is 1, and so is everything for NULL.
+ * ATH_USAGE for any other text, "" among them. */
 ath_status ath_mesh_parse(const char *text, ath_mesh *out) ATH_MUST_CHECK;
 int ath_mesh_devices(const ath_mesh *mesh);
-/* Writes "data=2,fsdp=4,model=1" into `out` and returns it. */
+/* Writes "data=2,fsdp=4" into `out` and returns it; axes of one device are left out. */
 const char *ath_mesh_text(const ath_mesh *mesh, char out[64]);
 
 /* Opens a device by name: "cpu" is the embedded engine; "xla:cpu", "cuda", "tpu" and paths that end

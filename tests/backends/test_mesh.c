@@ -11,7 +11,7 @@ static const ath_mesh one = {1, 1, 1};
 static void a_mesh_is_read_from_text(void **state) {
   (void)state;
   static const struct { const char *text; ath_mesh mesh; } cases[] = {
-    {NULL, {1, 1, 1}}, {"", {1, 1, 1}}, {"data=4", {4, 1, 1}}, {"fsdp=3", {1, 3, 1}},
+    {NULL, {1, 1, 1}}, {"data=1", {1, 1, 1}}, {"data=4", {4, 1, 1}}, {"fsdp=3", {1, 3, 1}},
     {"data=2,fsdp=4", {2, 4, 1}}, {"model=8,data=2", {2, 1, 8}},
     {"data=2,fsdp=3,model=5", {2, 3, 5}}, {"data=65536", {65536, 1, 1}},
   };
@@ -22,13 +22,16 @@ static void a_mesh_is_read_from_text(void **state) {
   }
   char text[64];
   assert_string_equal(ath_mesh_text(&(ath_mesh){2, 3, 5}, text), "data=2,fsdp=3,model=5");
+  assert_string_equal(ath_mesh_text(&(ath_mesh){1, 4, 1}, text), "fsdp=4"); /* as it was typed */
+  assert_string_equal(ath_mesh_text(&(ath_mesh){2, 1, 2}, text), "data=2,model=2");
+  assert_string_equal(ath_mesh_text(&one, text), "data=1");
   assert_int_equal(ath_mesh_devices(&(ath_mesh){2, 3, 5}), 30);
 }
 
 static void any_other_text_is_refused(void **state) {
   (void)state;
   static const char *const cases[] = {
-    "4", "data", "data=", "data=0", "data=-1", "data=+2", "data= 2", "data=2,", ",data=2",
+    "", "4", "data", "data=", "data=0", "data=-1", "data=+2", "data= 2", "data=2,", ",data=2",
     "data=2,data=2", "data=2;fsdp=2", "tensor=2", "data=2x", "data=99999999999999999999",
     "data=65537", "DATA=2", "data=02"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -202,7 +205,7 @@ static void a_batch_that_does_not_divide_is_refused_with_the_numbers(void **stat
   ath_graph *g = make_step(6);
   ath_partition partition;
   assert_fails(ath_partition_create(&(ath_mesh){2, 2, 1}, g, &partition), ATH_INVALID,
-               "mesh data=2,fsdp=2,model=1: a batch of 6 (x: bf16[6, 4, 32]) cannot be shared by "
+               "mesh data=2,fsdp=2: a batch of 6 (x: bf16[6, 4, 32]) cannot be shared by "
                "data * fsdp = 4 devices; make it a multiple of 4");
   assert_ok(ath_partition_create(&(ath_mesh){2, 1, 2}, g, &partition));
   ath_partition_destroy(&partition);

@@ -148,7 +148,7 @@ static void what_cannot_be_shared_is_refused_before_compiling(void **state) {
   (void)state;
   ath_train_options options = options_on("data=2,fsdp=4");
   assert_refused(options, ATH_INVALID,
-                 "mesh data=2,fsdp=4,model=1: a batch of 4 (attention_mask: i32[4, 16]) cannot be "
+                 "mesh data=2,fsdp=4: a batch of 4 (attention_mask: i32[4, 16]) cannot be "
                  "shared by data * fsdp = 8 devices; make it a multiple of 8");
   options.mesh = "model=3";
   assert_refused(options, ATH_INVALID, "4 attention heads (layer.0/attention/attention) cannot be "

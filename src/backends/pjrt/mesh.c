@@ -228,7 +228,14 @@ void ath_split_join(const ath_split *split, const ath_mesh *mesh, const ath_type
 int ath_mesh_devices(const ath_mesh *mesh) { return mesh->data * mesh->fsdp * mesh->model; }
 
 const char *ath_mesh_text(const ath_mesh *mesh, char out[64]) {
-  snprintf(out, 64, "data=%d,fsdp=%d,model=%d", mesh->data, mesh->fsdp, mesh->model);
+  static const char *const names[ATH_MESH_AXES] = {"data", "fsdp", "model"};
+  int used = 0;
+  for (int a = 0; a < ATH_MESH_AXES; a++)
+    if (axis_size(mesh, a) > 1)
+      used += snprintf(out + used, (size_t)(64 - used), "%s%s=%d", used > 0 ? "," : "", names[a],
+                       axis_size(mesh, a));
+  if (used == 0) snprintf(out, 64, "data=1");
+  assert(used < 64);
   return out;
 }
 
@@ -254,7 +261,8 @@ static bool read_axis(const char **at, ath_mesh *out, unsigned *given) {
 ath_status ath_mesh_parse(const char *text, ath_mesh *out) {
   unsigned given = 0;
   *out = (ath_mesh){1, 1, 1};
-  for (const char *at = text != NULL ? text : ""; *at != '\0';)
+  if (text == NULL) return ATH_OK;
+  for (const char *at = text; given == 0 || *at != '\0';)
     if (!read_axis(&at, out, &given))
       return ath_fail(ATH_USAGE, "mesh \"%.60s\" is not of the form data=N,fsdp=N,model=N; each "
                       "axis stands at most once, from 1 to %d, and is 1 where it is left out", text,
