@@ -18,6 +18,7 @@ static const ath_chip chips[] = {
   {"v6e", 1.75e9, 918e12, 90e9, 2, 16, NULL},
 };
 enum { CHIP_COUNT = sizeof chips / sizeof *chips, AXIS_MAX = 64 };
+enum { HOST_AXES = 2 }; /* of a torus, along which a host has two chips: 2x2 */
 
 #define SHAPES "v5e:2x4, v6e:4x4, v4:2x2x1, v5p:2x2x2"
 
@@ -40,6 +41,10 @@ static ath_status parse_axes(const char *text, const char *at, ath_slice *out) {
   if (out->axes != out->chip->axes)
     return bad_slice(text, out->chip->axes == 2 ? "this generation has two axes"
                                                 : "this generation has three axes");
+  for (int i = 0; i < HOST_AXES; i++)
+    if (out->dims[i] > 1 && out->dims[i] % 2 != 0)
+      return bad_slice(text, "slices are made of hosts of 2x2 chips, so the first two axes are 1 "
+                             "or even");
   return ATH_OK;
 }
 

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/pjrt/cache.h"
+#include "backends/pjrt/key.h"
+#include "backends/pjrt/overrides.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/outcome.h"
 #include "formats/wire.h"
 
 enum { REASON_MAX = 1 << 16, TABLE_MAX = 1 << 20, PROGRAM_MAX = 1 << 30, ANSWER_MAX = 1 << 30 };
@@ -99,31 +101,16 @@ static ath_status read_answer(const ath_buffer *bytes, ath_verdict *v) {
 
 /* --- the cache ----------------------------------------------------------------------------- */
 
-/* A variable from which the compiler takes options, where it is set. */
-static ath_status add_variable(ath_buffer *material, const char *name) {
-  const char *value = getenv(name);
-  if (value == NULL || *value == '\0') return ATH_OK;
-  return ath_cache_key_part(material, name, value, strlen(value));
-}
-
 static ath_status make_key(const ath_pjrt_plugin *plugin, const ath_slice *slice,
-                           const ath_buffer *text, char key[ATH_SHA256_TEXT]) {
+                           const ath_buffer *text, const ath_xla_overrides *overrides,
+                           char key[ATH_SHA256_TEXT]) {
   ath_buffer material = ath_buffer_make(text->length + (1 << 20));
-  const char *xla = ath_pjrt_plugin_attribute(plugin, "xla_version");
-  char version[256];
-  int major, minor;
-  uint64_t size = 0;
-  ath_pjrt_plugin_version(plugin, &major, &minor);
-  ath_status status = ath_file_size(ath_pjrt_plugin_path(plugin), &size);
-  snprintf(version, sizeof version, "%d.%d %s %llu", major, minor, xla != NULL ? xla : "",
-           (unsigned long long)size);
-  const struct { const char *name, *bytes; size_t count; } parts[] = {
-    {"plan", "1", 1}, {"plugin", version, strlen(version)},
-    {"slice", slice->name, strlen(slice->name)}, {"text", text->bytes, text->length}};
-  for (size_t i = 0; status == ATH_OK && i < sizeof parts / sizeof *parts; i++)
-    status = ath_cache_key_part(&material, parts[i].name, parts[i].bytes, parts[i].count);
-  if (status == ATH_OK) status = add_variable(&material, "XLA_FLAGS");
-  if (status == ATH_OK) status = add_variable(&material, "LIBTPU_INIT_ARGS");
+  ath_pjrt_compile_options options = ath_xla_overrides_options(overrides, slice->chips);
+  ath_status status = ath_key_add_text("plan", "2", &material);
+  if (status == ATH_OK) status = ath_key_add_plugin(plugin, &material);
+  if (status == ATH_OK) status = ath_key_add_options(&options, &material);
+  if (status == ATH_OK) status = ath_key_add_text("slice", slice->name, &material);
+  if (status == ATH_OK) status = ath_cache_key_part(&material, "text", text->bytes, text->length);
   if (status == ATH_OK) ath_sha256_bytes(material.bytes, material.length, key);
   ath_buffer_free(&material);
   return status;
@@ -162,17 +149,21 @@ static ath_status create_topology(ath_pjrt_plugin *plugin, const ath_slice *slic
                                   ath_pjrt_topology **out) {
   ath_pjrt_option option = {.name = "chip_config_name", .kind = ATH_PJRT_STRING,
                             .string = slice->chip->config};
-  return ath_context(
-      ath_pjrt_topology_create(plugin, slice->name, &option, slice->chip->config != NULL, out),
-      "topology %s", slice->name);
+  ath_status status =
+      ath_pjrt_topology_create(plugin, slice->name, &option, slice->chip->config != NULL, out);
+  if (status != ATH_UNSUPPORTED || strstr(ath_error_text(), "UNIMPLEMENTED") == NULL)
+    return status;
+  ath_context(status, "there is no TPU compiler in %s; \"athanor plugins list\" tells where libtpu "
+              "is looked for", ath_pjrt_plugin_path(plugin));
+  return ATH_MISMATCH;
 }
 
 static ath_status compile(ath_pjrt_topology *topology, const ath_slice *slice,
-                          const ath_buffer *text, const char *dump, ath_pjrt_executable **out) {
-  ath_pjrt_option option = {.name = "xla_dump_to", .kind = ATH_PJRT_STRING, .string = dump};
-  ath_pjrt_compile_options options = {.partitions = slice->chips, .overrides = &option,
-                                      .override_count = dump != NULL};
-  return ath_pjrt_topology_compile(topology, text->bytes, text->length, &options, out);
+                          const ath_buffer *text, const ath_xla_overrides *overrides,
+                          ath_pjrt_executable **out) {
+  ath_pjrt_compile_options options = ath_xla_overrides_options(overrides, slice->chips);
+  return ath_xla_overrides_context(
+      overrides, ath_pjrt_topology_compile(topology, text->bytes, text->length, &options, out));
 }
 
 /* The report that a failed compile leaves in its folder. */
@@ -196,24 +187,29 @@ static ath_status read_table(const char *folder, ath_buffer *out) {
 
 /* Compiles once more, to fail in the same way, with a folder for what the compiler has to say. */
 static ath_status explain_failure(ath_pjrt_topology *topology, const ath_slice *slice,
-                                  const ath_buffer *text, ath_buffer *table) {
+                                  const ath_buffer *text, const ath_xla_overrides *overrides,
+                                  ath_buffer *table) {
   const char *base = getenv("TMPDIR");
   char folder[ATH_PATH_MAX];
   ATH_TRY(ath_path_join(folder, base != NULL && *base != '\0' ? base : "/tmp",
                         "athanor-plan-XXXXXX"));
   if (mkdtemp(folder) == NULL) return ath_fail_errno(errno, "%s", folder);
   ath_pjrt_executable *executable = NULL;
-  if (compile(topology, slice, text, folder, &executable) == ATH_OK)
+  ath_xla_overrides dumping = *overrides;
+  dumping.items[dumping.count++] =
+      (ath_pjrt_option){.name = "xla_dump_to", .kind = ATH_PJRT_STRING, .string = folder};
+  if (compile(topology, slice, text, &dumping, &executable) == ATH_OK)
     ath_pjrt_executable_destroy(executable);
-  ath_status status = read_table(folder, table);
+  ath_outcome outcome; /* removing must not lose why there is no table */
+  ath_outcome_keep(&outcome, read_table(folder, table));
   ath_status removed = ath_folder_remove(folder);
-  return status != ATH_OK ? status : removed;
+  return outcome.status != ATH_OK ? ath_outcome_return(&outcome) : removed;
 }
 
 /* That it does not fit is an answer also without the table. */
 static void add_table(ath_pjrt_topology *topology, const ath_slice *slice, const ath_buffer *text,
-                      ath_buffer *table) {
-  if (explain_failure(topology, slice, text, table) == ATH_OK) return;
+                      const ath_xla_overrides *overrides, ath_buffer *table) {
+  if (explain_failure(topology, slice, text, overrides, table) == ATH_OK) return;
   ath_log(ATH_LOG_WARNING, "%s: no table of the largest buffers: %s", slice->name,
           ath_error_text());
   ath_buffer_clear(table);
@@ -226,20 +222,20 @@ static ath_status read_executable(const ath_pjrt_executable *executable, ath_ver
 }
 
 static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath_buffer *text,
-                      bool explain, ath_verdict *out) {
+                      const ath_xla_overrides *overrides, bool explain, ath_verdict *out) {
   ath_pjrt_topology *topology = NULL;
   ath_pjrt_executable *executable = NULL;
   ATH_TRY(create_topology(plugin, slice, &topology));
   out->limit = ath_pjrt_topology_memory_limit(topology);
   ath_log(ATH_LOG_INFO, "%s: compiling %.1f MB of text", slice->name, 1e-6 * (double)text->length);
   double begin = seconds_now();
-  ath_status status = compile(topology, slice, text, NULL, &executable);
+  ath_status status = compile(topology, slice, text, overrides, &executable);
   out->seconds = seconds_now() - begin;
   if (status == ATH_OK) {
     status = read_executable(executable, out);
   } else if (status == ATH_NO_MEMORY && strstr(ath_error_text(), "HBM") != NULL) {
     status = ath_buffer_string(&out->reason, ath_error_text());
-    if (status == ATH_OK && explain) add_table(topology, slice, text, &out->largest);
+    if (status == ATH_OK && explain) add_table(topology, slice, text, overrides, &out->largest);
   }
   ath_pjrt_executable_destroy(executable);
   ath_pjrt_topology_destroy(topology);
@@ -249,15 +245,17 @@ static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath
 ath_status ath_plan_compile(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath_buffer *text,
                             bool explain, ath_verdict *out) {
   char folder[ATH_PATH_MAX], key[ATH_SHA256_TEXT];
+  ath_xla_overrides overrides;
   bool on;
   assert(text->length > 0);
+  ATH_TRY(ath_xla_overrides_read(&overrides));
   ATH_TRY(cache_folder(folder, &on));
-  ATH_TRY(make_key(plugin, slice, text, key));
+  ATH_TRY(make_key(plugin, slice, text, &overrides, key));
   bool found = on && find_answer(folder, key, out);
   if (found && (out->fits || !explain || out->largest.length > 0)) return ATH_OK;
   ath_verdict_free(out);
   ath_verdict_init(out);
-  ATH_TRY(ask(plugin, slice, text, explain, out));
+  ATH_TRY(ask(plugin, slice, text, &overrides, explain, out));
   if (on) keep_answer(folder, key, out);
   return ATH_OK;
 }

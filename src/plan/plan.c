@@ -207,15 +207,16 @@ typedef struct whole {
 } whole;
 
 static ath_status parse_slices(planner *self, const char *text) {
-  while (text != NULL && *text != '\0') {
+  if (text == NULL || *text == '\0')
+    return ath_fail(ATH_USAGE, "no topology given, as in v5e:2x4");
+  for (;;) {
     size_t length = strcspn(text, ",");
     if (self->count == SLICES_MAX)
       return ath_fail(ATH_USAGE, "more than %d topologies", SLICES_MAX);
     ATH_TRY(ath_slice_parse(text, length, &self->slices[self->count++]));
-    text += length;
-    if (*text == ',') text++;
+    if (text[length] == '\0') return ATH_OK;
+    text += length + 1;
   }
-  return self->count > 0 ? ATH_OK : ath_fail(ATH_USAGE, "no topology given, as in v5e:2x4");
 }
 
 /* Threads take slices as they become free; the compiler may be called by several. */

@@ -65,7 +65,7 @@ static void options_of_the_compiler_come_from_the_environment(void **state) {
   ath_program *program;
   ath_graph_output(e.graph, "w", ath_scale(e.graph, ath_graph_variable(e.graph, "w", pair), 2));
   static const char *const bad[][2] = {
-    {"no_such_option=1", "no_such_option"},
+    {"no_such_option=1", "ATHANOR_XLA_OPTIONS: "},
     {"xla_backend_optimization_level", "is not name=value"},
     {"a=1,=2", "\"=2\" is not name=value"},
   };
@@ -73,6 +73,7 @@ static void options_of_the_compiler_come_from_the_environment(void **state) {
     setenv("ATHANOR_XLA_OPTIONS", bad[i][0], 1);
     assert_fails(ath_program_create(e.graph, e.state, &program),
                  i == 0 ? ATH_INVALID : ATH_USAGE, bad[i][1]);
+    if (i == 0) assert_non_null(strstr(ath_error_text(), "no_such_option"));
   }
   setenv("ATHANOR_XLA_OPTIONS",
          "xla_backend_optimization_level=0,xla_llvm_disable_expensive_passes=true", 1);

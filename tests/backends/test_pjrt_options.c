@@ -2,6 +2,7 @@
  * (../shared/design/pjrt.md, section 1) and against the format's rules. */
 #include "backends/pjrt/client.h"
 #include "backends/pjrt/compile_options.h"
+#include "backends/pjrt/overrides.h"
 #include "formats/wire.h"
 #include "testing.h"
 
@@ -72,12 +73,44 @@ static void what_cannot_be_said_is_refused(void **state) {
   ath_buffer_free(&small);
 }
 
+/* --- options from the environment ---------------------------------------------------------- */
+
+static void a_values_kind_follows_from_how_it_is_written(void **state) {
+  (void)state;
+  ath_xla_overrides o;
+  setenv("ATHANOR_XLA_OPTIONS", "a=true,b=-7,c=2.5e3,d=inf,e=nan,f=0x10,g=,h=9223372036854775807",
+         1);
+  assert_ok(ath_xla_overrides_read(&o));
+  assert_int_equal(o.count, 8);
+  assert_true(o.items[0].kind == ATH_PJRT_BOOL && o.items[0].integer == 1);
+  assert_true(o.items[1].kind == ATH_PJRT_INTEGER && o.items[1].integer == -7);
+  assert_true(o.items[2].kind == ATH_PJRT_FLOAT && o.items[2].number == 2500);
+  for (int i = 3; i < 7; i++) assert_int_equal(o.items[i].kind, ATH_PJRT_STRING);
+  assert_true(o.items[7].kind == ATH_PJRT_INTEGER && o.items[7].integer == INT64_MAX);
+  unsetenv("ATHANOR_XLA_OPTIONS");
+}
+
+static void a_number_that_is_too_large_is_refused(void **state) {
+  (void)state;
+  static const char *const large[] = {"a=9223372036854775808", "a=-99999999999999999999",
+                                      "a=1e99", "x=1,a=-4e38"};
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    ath_xla_overrides o;
+    setenv("ATHANOR_XLA_OPTIONS", large[i], 1);
+    assert_fails(ath_xla_overrides_read(&o), ATH_USAGE, "too large a number");
+    assert_non_null(strstr(ath_error_text(), "ATHANOR_XLA_OPTIONS: a="));
+  }
+  unsetenv("ATHANOR_XLA_OPTIONS");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_are_the_bytes_that_plugins_were_seen_to_take),
     cmocka_unit_test(a_device_is_written_for_each_partition),
     cmocka_unit_test(overrides_are_map_entries_of_every_kind),
     cmocka_unit_test(what_cannot_be_said_is_refused),
+    cmocka_unit_test(a_values_kind_follows_from_how_it_is_written),
+    cmocka_unit_test(a_number_that_is_too_large_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,11 @@
 /* test_pjrt_rules.c: what the client does when a plugin is smaller, newer, foreign, incomplete, or
  * fails; by a plugin made for it (fake_plugin.c). */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
 
+#include "backends/pjrt/key.h"
 #include "backends/pjrt/places.h"
 #include "backends/pjrt/tpu.h"
 #include "backends/pjrt_testing.h"
@@ -516,6 +519,32 @@ static void a_plugin_for_another_device_is_told(void **state) {
   unsetenv("ATHANOR_PJRT_CUDA");
 }
 
+static char *key_material(const ath_pjrt_plugin *plugin) {
+  ath_buffer material = ath_buffer_make(1 << 16);
+  assert_ok(ath_key_add_plugin(plugin, &material));
+  return material.bytes;
+}
+
+/* The time of a file says that it was replaced; so does its size. */
+static void a_replaced_plugin_or_other_flags_are_another_key(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("");
+  unsetenv("XLA_FLAGS");
+  char *first = key_material(plugin), *same = key_material(plugin);
+  assert_string_equal(first, same);
+  setenv("XLA_FLAGS", "--xla_some_flag", 1);
+  char *flags = key_material(plugin);
+  unsetenv("XLA_FLAGS");
+  const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000}};
+  assert_int_equal(utimensat(AT_FDCWD, ath_pjrt_plugin_path(plugin), times, 0), 0);
+  char *replaced = key_material(plugin);
+  assert_string_not_equal(first, flags);
+  assert_string_not_equal(first, replaced);
+  assert_non_null(strstr(first, ath_pjrt_plugin_path(plugin)));
+  char *all[] = {first, same, flags, replaced};
+  for (int i = 0; i < 4; i++) free(all[i]);
+}
+
 static void places_are_searched_in_their_order(void **state) {
   (void)state;
   const ath_pjrt_kind *kind = ath_pjrt_kind_find("xla:cpu");
@@ -651,6 +680,7 @@ int main(void) {
     cmocka_unit_test(a_plugin_for_another_machine_is_told),
     cmocka_unit_test(a_library_that_is_no_plugin_is_told),
     cmocka_unit_test(a_plugin_for_another_device_is_told),
+    cmocka_unit_test(a_replaced_plugin_or_other_flags_are_another_key),
     cmocka_unit_test(places_are_searched_in_their_order),
     cmocka_unit_test(a_machine_without_a_tpu_is_told_what_was_looked_for),
     cmocka_unit_test(a_slice_that_does_not_fit_together_is_refused),

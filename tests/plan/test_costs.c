@@ -324,6 +324,8 @@ static void slices_are_read(void **state) {
   assert_ok(ath_slice_parse("v5e:2x4,v4:2x2x1", 7, &slice)); /* only the first of a list */
   assert_int_equal(slice.chips, 8);
   assert_string_equal(slice.name, "v5e:2x4");
+  assert_ok(ath_slice_parse("v5e:1x4", 7, &slice)); /* libtpu compiles for it, and for this */
+  assert_ok(ath_slice_parse("v4:2x2x3", 8, &slice));
 }
 
 static void what_is_no_slice_is_refused(void **state) {
@@ -331,7 +333,8 @@ static void what_is_no_slice_is_refused(void **state) {
   static const struct { const char *text, *part; } bad[] = {
     {"v5e", "no shape"}, {"v7:2x2", "generations known"}, {"v5e:2x", "not a shape"},
     {"v5e:0x4", "not a shape"}, {"v5e:2x4x1", "two axes"}, {"v4:2x2", "three axes"},
-    {"v5e:2x4 ", "not a shape"}, {"", "no shape"}, {"v5e:999x2", "not a shape"}};
+    {"v5e:2x4 ", "not a shape"}, {"", "no shape"}, {"v5e:999x2", "not a shape"},
+    {"v4:3x3x3", "hosts of 2x2 chips"}, {"v5e:2x3", "hosts of 2x2 chips"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ath_slice slice;
     assert_fails(ath_slice_parse(bad[i].text, strlen(bad[i].text), &slice), ATH_USAGE,

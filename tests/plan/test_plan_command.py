@@ -20,9 +20,9 @@ PROMISED = """topology chips fits memory_bytes memory_limit_bytes step_seconds m
     largest_batch_per_chip compile_seconds""".split()
 
 
-def plan(cache, *words, code=0):
+def plan(cache, *words, code=0, **variables):
     environment = {**os.environ, "ATHANOR_COMPILE_CACHE": str(cache),
-                   "ATHANOR_PJRT_TPU": str(LIBTPU)}
+                   "ATHANOR_PJRT_TPU": str(LIBTPU), **variables}
     ran = subprocess.run([ATHANOR, "plan", str(ROOT / "examples" / "roberta-base.yaml"), *TINY,
                           *words], env=environment, text=True, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, timeout=1000)
@@ -170,8 +170,26 @@ def test_out_of_memory_names_the_buffers_and_what_helps(cache):
 @pytest.mark.parametrize("words, code, part", [
     (["--topology", "v7:2x2"], 2, "generations known"),
     (["--topology", ""], 2, "no topology"),
+    (["--topology", "v5e:2x2,"], 2, "no shape"),
     (["--vocab-size", "0"], 6, "tokenizer"),
     (["--price", "-1"], 2, "price"),
 ])
 def test_wrong_words_are_refused(cache, words, code, part):
     assert part in plan(cache, *words, code=code)
+
+
+@pytest.mark.parametrize("name, value, code, part", [
+    ("ATHANOR_XLA_OPTIONS", "xla_no_such_flag=1", 3, "xla_no_such_flag"),
+    ("ATHANOR_XLA_OPTIONS", "xla_no_such_flag", 2, "name=value"),
+    ("ATHANOR_PARTITIONER", "nonsense", 2, "gspmd and shardy"),
+])
+def test_the_compilers_variables_hold_for_a_plan_too(cache, report, name, value, code, part):
+    """They are part of the key as well: the same plan without them is in the cache."""
+    text = plan(cache, "--no-largest-batch", code=code, **{name: value})
+    assert name in text and part in text
+
+
+def test_another_devices_plugin_is_told(cache):
+    plugin = LIBTPU.parent / "cpu-0.115.so"
+    text = plan(cache, "--no-largest-batch", code=5, ATHANOR_PJRT_TPU=str(plugin))
+    assert "no TPU compiler" in text and str(plugin) in text

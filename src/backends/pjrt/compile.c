@@ -2,10 +2,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "backends/pjrt/cache.h"
 #include "backends/pjrt/engine.h"
+#include "backends/pjrt/key.h"
 #include "backends/pjrt/overrides.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,30 +15,6 @@
 enum { MATERIAL_LIMIT = 1 << 30, PROCESSOR_LIMIT = 1 << 16 };
 
 /* --- what executables depend on ------------------------------------------------------------ */
-
-static ath_status add_text(ath_buffer *material, const char *name, const char *text) {
-  return text != NULL ? ath_cache_key_part(material, name, text, strlen(text)) : ATH_OK;
-}
-
-/* Versions, and the file itself: a plugin that is replaced keeps its path. */
-static ath_status add_plugin(const ath_xla_backend *self, ath_buffer *material) {
-  static const char *const attributes[] = {"xla_version", "stablehlo_current_version",
-                                           "cuda_version"};
-  const char *path = ath_pjrt_plugin_path(self->plugin);
-  char text[96];
-  struct stat file = {0};
-  int major, minor;
-  if (stat(path, &file) != 0) return ath_fail_errno(errno, "%s", path);
-  ath_pjrt_plugin_version(self->plugin, &major, &minor);
-  snprintf(text, sizeof text, "%d.%d %lld %lld.%09ld", major, minor, (long long)file.st_size,
-           (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-  ATH_TRY(add_text(material, "plugin", path));
-  ATH_TRY(add_text(material, "version", text));
-  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-    ATH_TRY(add_text(material, attributes[i],
-                     ath_pjrt_plugin_attribute(self->plugin, attributes[i])));
-  return ATH_OK;
-}
 
 /* The lines of the first processor that say what code it runs. /proc/cpuinfo names no length; what
  * is past the bound belongs to other processors. */
@@ -65,19 +40,17 @@ static ath_status add_device(const ath_xla_backend *self, ath_buffer *material) 
   const char *platform = ath_pjrt_client_platform(self->client);
   char devices[16];
   snprintf(devices, sizeof devices, "%d", ath_pjrt_client_device_count(self->client));
-  ATH_TRY(add_text(material, "platform", platform));
-  ATH_TRY(add_text(material, "kind", ath_pjrt_client_device_kind(self->client, 0)));
-  ATH_TRY(add_text(material, "devices", devices));
-  ATH_TRY(add_text(material, "XLA_FLAGS", getenv("XLA_FLAGS")));
-  ATH_TRY(add_text(material, "LIBTPU_INIT_ARGS", getenv("LIBTPU_INIT_ARGS")));
+  ATH_TRY(ath_key_add_text("platform", platform, material));
+  ATH_TRY(ath_key_add_text("kind", ath_pjrt_client_device_kind(self->client, 0), material));
+  ATH_TRY(ath_key_add_text("devices", devices, material));
   if (strcmp(platform, "cpu") != 0) return ATH_OK;
-  ATH_TRY(add_text(material, "NPROC", getenv("NPROC")));
+  ATH_TRY(ath_key_add_text("NPROC", getenv("NPROC"), material));
   return add_processor(material);
 }
 
 ath_status ath_xla_describe_machine(ath_xla_backend *self) {
   ath_buffer material = ath_buffer_make(MATERIAL_LIMIT);
-  ath_status status = add_plugin(self, &material);
+  ath_status status = ath_key_add_plugin(self->plugin, &material);
   if (status == ATH_OK) status = add_device(self, &material);
   if (status != ATH_OK) {
     ath_buffer_free(&material);
@@ -89,12 +62,11 @@ ath_status ath_xla_describe_machine(ath_xla_backend *self) {
 }
 
 static ath_status make_key(const ath_xla_backend *self, const ath_buffer *text,
-                           const ath_buffer *options, char key[ATH_SHA256_TEXT]) {
+                           const ath_pjrt_compile_options *options, char key[ATH_SHA256_TEXT]) {
   ath_buffer material = ath_buffer_make(MATERIAL_LIMIT);
   ath_status status =
       ath_cache_key_part(&material, "machine", self->machine, self->machine_size);
-  if (status == ATH_OK)
-    status = ath_cache_key_part(&material, "options", options->bytes, options->length);
+  if (status == ATH_OK) status = ath_key_add_options(options, &material);
   if (status == ATH_OK) status = ath_cache_key_part(&material, "text", text->bytes, text->length);
   if (status == ATH_OK) ath_sha256_bytes(material.bytes, material.length, key);
   ath_buffer_free(&material);
@@ -147,35 +119,25 @@ static ath_status compile(ath_xla_backend *self, const ath_buffer *text,
   return ATH_OK;
 }
 
-/* Both partitioners read the same annotations. */
-static ath_status choose_partitioner(bool *shardy) {
-  const char *name = getenv("ATHANOR_PARTITIONER");
-  *shardy = name != NULL && strcmp(name, "shardy") == 0;
-  if (*shardy || name == NULL || *name == '\0' || strcmp(name, "gspmd") == 0) return ATH_OK;
-  return ath_fail(ATH_USAGE, "ATHANOR_PARTITIONER is \"%.40s\"; there are gspmd and shardy", name);
+static ath_status find_or_compile(ath_xla_backend *self, const ath_buffer *text,
+                                  const ath_pjrt_compile_options *options,
+                                  ath_pjrt_executable **out) {
+  if (*self->cache == '\0') return compile(self, text, options, out);
+  char key[ATH_SHA256_TEXT];
+  ATH_TRY(make_key(self, text, options, key));
+  ATH_TRY(find(self, key, out));
+  if (*out != NULL) return ATH_OK;
+  ATH_TRY(compile(self, text, options, out));
+  keep(self, key, *out);
+  return ATH_OK;
 }
 
 ath_status ath_xla_compile(ath_xla_backend *self, const ath_buffer *text,
                            ath_pjrt_executable **out) {
   ath_xla_overrides overrides;
-  bool shardy;
   ATH_TRY(ath_xla_overrides_read(&overrides));
-  ATH_TRY(choose_partitioner(&shardy));
-  const ath_pjrt_compile_options options = {
-    .partitions = self->devices, .shardy = shardy && self->devices > 1,
-    .overrides = overrides.items, .override_count = overrides.count};
-  if (*self->cache == '\0') return compile(self, text, &options, out);
-  char key[ATH_SHA256_TEXT];
-  ath_buffer bytes = ath_buffer_make(PROCESSOR_LIMIT);
-  ath_status status = ath_pjrt_compile_options_write(&options, &bytes);
-  if (status == ATH_OK) status = make_key(self, text, &bytes, key);
-  ath_buffer_free(&bytes);
-  ATH_TRY(status);
-  ATH_TRY(find(self, key, out));
-  if (*out != NULL) return ATH_OK;
-  ATH_TRY(compile(self, text, &options, out));
-  keep(self, key, *out);
-  return ATH_OK;
+  const ath_pjrt_compile_options options = ath_xla_overrides_options(&overrides, self->devices);
+  return ath_xla_overrides_context(&overrides, find_or_compile(self, text, &options, out));
 }
 
 void ath_xla_tell_compilations(ath_xla_backend *self) {
