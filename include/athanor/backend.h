@@ -64,6 +64,8 @@ enum { ATH_MESH_DEVICES_MAX = 65536 };
  * ATH_USAGE for any other text, "" among them. */
 ath_status ath_mesh_parse(const char *text, ath_mesh *out) ATH_MUST_CHECK;
 int ath_mesh_devices(const ath_mesh *mesh);
+/* Equal parts of a batch, data * fsdp: the devices along `model` work on the same records. */
+int ath_mesh_shares(const ath_mesh *mesh);
 /* Writes "data=2,fsdp=4" into `out` and returns it; axes of one device are left out. */
 const char *ath_mesh_text(const ath_mesh *mesh, char out[64]);
 

@@ -64,7 +64,7 @@ typedef struct ath_plan_operation {
 typedef struct ath_plan_report {
   const char *topology;
   int chips;
-  int64_t batch_per_chip; /* per_device_train_batch_size */
+  int64_t batch_per_chip; /* per_device_train_batch_size: of chips that share the batch */
   bool fits;              /* if not: of memory only total and limit are known, and no times */
   ath_plan_memory memory;
   const char *reason;     /* why it does not fit, and what to change; NULL if it fits */

@@ -171,6 +171,10 @@ ath_status ath_train_architecture(const ath_train_options *options,
                                   ath_model_config *out) ATH_MUST_CHECK;
 /* How many updates a run takes: max_steps, or else those of num_train_epochs. */
 int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_epoch);
+/* Records of a micro-batch, of all devices of the mesh: each that shares it has
+ * per_device_train_batch_size. ATH_USAGE where they are too many. */
+ath_status ath_train_batch_size(const ath_train_options *options, const ath_mesh *mesh, int *out)
+    ATH_MUST_CHECK;
 /* The groups (dataset.h) of a batch that a mesh shares: one for each part, or a single one where
  * the batch does not divide, which the device will refuse. */
 int ath_train_groups(const ath_mesh *mesh, int batch_size);
@@ -233,7 +237,7 @@ ath_status ath_evaluation_graph(const ath_model *model, const ath_forward_option
  * the record alone, so equal weights give equal bits. */
 typedef struct ath_evaluator ath_evaluator;
 typedef struct ath_eval_options {
-  int batch_size;
+  int batch_size;       /* records on each device that shares a batch: data * fsdp of the mesh */
   double mlm_probability;
   uint64_t seed;
   uint64_t max_samples; /* only the first so many records; 0: all */
@@ -260,6 +264,7 @@ typedef struct ath_train_summary {
   bool evaluated;
   ath_eval_result eval;       /* of the final weights */
   uint64_t samples;           /* records of the training data */
+  int64_t records_per_step;   /* of all devices and micro-batches */
   uint64_t tokens;            /* attended tokens, the resumed part included */
   double seconds;             /* of training steps, the resumed part included */
   double samples_per_second, steps_per_second, tokens_per_second; /* over `seconds` */
@@ -271,7 +276,8 @@ typedef struct ath_train_summary {
 
 /* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
  * "train_loss", "train_runtime" (the seconds), "eval_loss", "perplexity" and so on, as Hugging
- * Face's Trainer names them; "eval_scored", "gflops", "parameters" and "resumed_from" are ours. */
+ * Face's Trainer names them; "eval_scored", "gflops", "parameters", "records_per_step" and "resumed_from" are
+ * ours. */
 ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buffer *out)
     ATH_MUST_CHECK;
 

@@ -25,7 +25,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   const ath_option options[] = {
     {"model", ATH_OPTION_STRING, &model, "DIR", "Model folder", .required = true},
     {"data", ATH_OPTION_STRING, &data, "DIR", "Folder of shards", .required = true},
-    {"batch-size", ATH_OPTION_INTEGER, &batch_size, "N", "Records per batch",
+    {"batch-size", ATH_OPTION_INTEGER, &batch_size, "N", "Records per batch on each "
+     "device that shares it, data * fsdp of the mesh",
      .minimum = 1, .maximum = 65536},
     {"mlm-probability", ATH_OPTION_NUMBER, &probability, "X", "Share of the tokens that are masked",
      .minimum = 1e-4, .maximum = 1},

@@ -83,8 +83,6 @@ const ath_command ath_command_plan = {
       "Builds the training step of the settings without data and compiles it for each slice with\n"
       "the compiler in libtpu (athanor plugins install tpu). The first plan takes a minute or two\n"
       "per module, a second one of the same comes from the cache.\n\n"
-      "per_device_train_batch_size is taken as the records of each chip; athanor train on a mesh\n"
-      "wants it as those of all its devices together.\n\n"
       "Memory is exact. Times are estimates, from the compiler's model of the chip.\n\n"
       "All settings of athanor train are options here too, and override the file. What the files\n"
       "that they name would say can be given instead: vocab_size, max_seq_length, max_steps.\n"

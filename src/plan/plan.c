@@ -111,7 +111,8 @@ static void read_times(const planner *self, const ath_slice *slice, const ath_co
   out->transfer_seconds = accumulation * ath_slice_transfer_seconds(slice, cost);
   out->step_seconds = out->compute_seconds + out->transfer_seconds;
   out->mfu = out->flops / (out->step_seconds * slice->chip->flops);
-  out->tokens_per_second = accumulation * (double)out->batch_per_chip * slice->chips *
+  out->tokens_per_second = accumulation * (double)out->batch_per_chip *
+                           ath_subject_shares(&self->subject, slice->chips) *
                            self->subject.length / out->step_seconds;
   if (out->steps < 0) return;
   out->hours = (double)out->steps * out->step_seconds / 3600;
@@ -185,7 +186,8 @@ static ath_status plan_slice(const planner *self, const ath_slice *slice, ath_ar
   if (out->price <= 0)
     ATH_TRY(ath_price_find(self->options->prices, slice->chip->name, &out->price));
   ATH_TRY(ath_subject_flops(&self->subject, out->batch_per_chip, &out->flops));
-  out->flops *= (double)run->gradient_accumulation_steps;
+  out->flops *= (double)run->gradient_accumulation_steps *
+                ath_subject_shares(&self->subject, slice->chips) / slice->chips;
   attempt tried;
   ath_status status = try_batch(self, slice, out->batch_per_chip, true, &tried);
   if (status == ATH_OK) status = read_attempt(self, slice, &tried, memory, out);

@@ -67,17 +67,6 @@ void ath_subject_close(ath_subject *self) { ath_model_destroy(self->model); }
 
 /* --- the step ------------------------------------------------------------------------------ */
 
-bool ath_subject_can_print(const ath_subject *self, int64_t batch, int chips) {
-  assert(batch > 0 && chips > 0);
-  return (double)batch * chips * self->length <= TOKENS_MAX;
-}
-
-static ath_status check_batch(const ath_subject *self, int64_t batch, int chips) {
-  if (ath_subject_can_print(self, batch, chips)) return ATH_OK;
-  return ath_fail(ATH_INVALID, "%lld records of %d tokens on each of %d chips are more than a "
-                  "module can index", (long long)batch, self->length, chips);
-}
-
 /* The run's mesh; without one the chips share the batch, and each has all weights. */
 static ath_status find_mesh(const ath_subject *self, int chips, ath_mesh *out) {
   char text[64];
@@ -88,6 +77,23 @@ static ath_status find_mesh(const ath_subject *self, int chips, ath_mesh *out) {
                   ath_mesh_text(out, text), ath_mesh_devices(out), chips);
 }
 
+/* A mesh that does not fit the slice is refused when the step is printed. */
+int ath_subject_shares(const ath_subject *self, int chips) {
+  ath_mesh mesh;
+  return find_mesh(self, chips, &mesh) == ATH_OK ? ath_mesh_shares(&mesh) : chips;
+}
+
+bool ath_subject_can_print(const ath_subject *self, int64_t batch, int chips) {
+  assert(batch > 0 && chips > 0);
+  return (double)batch * ath_subject_shares(self, chips) * self->length <= TOKENS_MAX;
+}
+
+static ath_status check_batch(const ath_subject *self, int64_t batch, int chips) {
+  if (ath_subject_can_print(self, batch, chips)) return ATH_OK;
+  return ath_fail(ATH_INVALID, "%lld records of %d tokens on each of %d chips are more than a "
+                  "module can index", (long long)batch, self->length, chips);
+}
+
 ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
                              ath_hlo_signature *signature, ath_buffer *out) {
   ath_graph *graph;
@@ -95,7 +101,7 @@ ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, 
   ATH_TRY(check_batch(self, batch, chips));
   ATH_TRY(find_mesh(self, chips, &mesh));
   ath_step_options options =
-      ath_train_step_options(self->run, &mesh, (int)(batch * chips), self->length);
+      ath_train_step_options(self->run, &mesh, (int)(batch * ath_mesh_shares(&mesh)), self->length);
   ATH_TRY(ath_step_graph(self->model, &options, true, &graph));
   ath_status status = ath_partition_print_module(&mesh, graph, arena, signature, out);
   ath_graph_destroy(graph);
@@ -136,6 +142,6 @@ int64_t ath_subject_steps(const ath_subject *self, int chips) {
   const ath_train_options *o = self->run;
   if (o->max_steps > 0) return o->max_steps;
   if (self->records < 0) return -1;
-  double rows = (double)o->per_device_train_batch_size * chips;
+  double rows = (double)o->per_device_train_batch_size * ath_subject_shares(self, chips);
   return ath_train_steps(o, (int64_t)ceil((double)self->records / rows));
 }

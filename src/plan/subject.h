@@ -15,8 +15,11 @@ typedef struct ath_subject {
 ath_status ath_subject_open(const ath_train_options *run, ath_subject *out) ATH_MUST_CHECK;
 void ath_subject_close(ath_subject *self);
 
-/* Appends the module of a step of `batch` records on each of `chips` chips; the signature lies in
- * the arena. */
+/* The chips that share a batch; those along the axis `model` of the run's mesh work on the same
+ * records. */
+int ath_subject_shares(const ath_subject *self, int chips);
+/* Appends the module of a step of `batch` records on each of the chips that share it; the signature
+ * lies in the arena. */
 ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
                              ath_hlo_signature *signature, ath_buffer *out) ATH_MUST_CHECK;
 /* Whether a module can index so large a batch. */

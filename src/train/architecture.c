@@ -73,8 +73,17 @@ int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_ep
   return (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
 }
 
+ath_status ath_train_batch_size(const ath_train_options *options, const ath_mesh *mesh, int *out) {
+  int64_t each = options->per_device_train_batch_size, all = each * ath_mesh_shares(mesh);
+  if (all > INT32_MAX)
+    return ath_fail(ATH_USAGE, "%lld records on each of %d devices are too many",
+                    (long long)each, ath_mesh_shares(mesh));
+  *out = (int)all;
+  return ATH_OK;
+}
+
 int ath_train_groups(const ath_mesh *mesh, int batch_size) {
-  int parts = mesh->data * mesh->fsdp;
+  int parts = ath_mesh_shares(mesh);
   assert(parts > 0 && batch_size > 0);
   return batch_size % parts == 0 ? parts : 1;
 }

@@ -42,26 +42,26 @@ static ath_status create_program(ath_evaluator *self, ath_state *state) {
 static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
                                const ath_tokenizer *tokenizer, const ath_eval_options *options,
                                ath_state *state) {
-  int length = ath_dataset_length(data);
   ath_mesh mesh;
   ATH_TRY(ath_mesh_parse(options->mesh, &mesh));
+  int length = ath_dataset_length(data), batch_size = options->batch_size * ath_mesh_shares(&mesh);
   ATH_TRY(ath_model_config_check_length(ath_model_get_config(self->model), length));
   ath_batch_options batches = ath_batch_defaults(tokenizer);
-  batches.batch_size = options->batch_size;
+  batches.batch_size = batch_size;
   batches.mlm_probability = options->mlm_probability;
   batches.seed = options->seed;
   batches.shuffle = false;
   batches.fixed_masks = true;
-  batches.groups = ath_train_groups(&mesh, options->batch_size);
-  batches.positions = ath_batch_positions(options->batch_size, length, options->mlm_probability,
-                                          batches.groups);
-  self->shape = (ath_forward_options){.batch_size = options->batch_size, .length = length,
+  batches.groups = ath_train_groups(&mesh, batch_size);
+  batches.positions =
+      ath_batch_positions(batch_size, length, options->mlm_probability, batches.groups);
+  self->shape = (ath_forward_options){.batch_size = batch_size, .length = length,
                                       .positions = batches.positions, .groups = batches.groups,
                                       .compute = options->compute};
   self->samples = ath_dataset_size(data);
   if (options->max_samples > 0 && options->max_samples < self->samples)
     self->samples = options->max_samples;
-  size_t places = (size_t)options->batch_size * (size_t)length;
+  size_t places = (size_t)batch_size * (size_t)length;
   self->position_ids = calloc(places, sizeof *self->position_ids);
   self->weights = calloc((size_t)batches.positions, sizeof *self->weights);
   if (self->position_ids == NULL || self->weights == NULL)

@@ -132,6 +132,28 @@ void ath_run_show_progress(const ath_run *self, double learning_rate, bool finis
   ath_log_progress(&progress);
 }
 
+/* --- at the start ------------------------------------------------------------------------ */
+
+int64_t ath_run_records_per_step(const ath_run *self) {
+  return (int64_t)self->batch_size * self->options.gradient_accumulation_steps;
+}
+
+/* "4 devices x 2 records x 3 micro-batches = 24 records a step"; nothing where they are one. */
+void ath_run_tell_batch(const ath_run *self) {
+  const ath_train_options *o = &self->options;
+  int shares = ath_mesh_shares(&self->mesh);
+  char micro[48] = "", same[64] = "";
+  if (shares == 1 && o->gradient_accumulation_steps == 1) return;
+  if (o->gradient_accumulation_steps > 1)
+    snprintf(micro, sizeof micro, " x %lld micro-batches",
+             (long long)o->gradient_accumulation_steps);
+  if (self->mesh.model > 1)
+    snprintf(same, sizeof same, ", each record on %d devices", self->mesh.model);
+  ath_log(ATH_LOG_INFO, "%d device%s x %lld records%s = %lld records a step%s", shares,
+          shares > 1 ? "s" : "", (long long)o->per_device_train_batch_size, micro,
+          (long long)ath_run_records_per_step(self), same);
+}
+
 /* --- what it came to ----------------------------------------------------------------------- */
 
 void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
@@ -141,7 +163,8 @@ void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
     .steps = p->step, .total_steps = self->schedule.total_steps, .epochs = epoch_of(self),
     .train_loss = mean(p->loss_sum, p->weight_sum),
     .evaluated = self->evaluated, .eval = self->eval,
-    .samples = ath_dataset_size(self->data), .tokens = p->tokens, .seconds = p->seconds,
+    .samples = ath_dataset_size(self->data), .records_per_step = ath_run_records_per_step(self),
+    .tokens = p->tokens, .seconds = p->seconds,
     .samples_per_second = mean(epoch_of(self) * samples, p->seconds),
     .steps_per_second = mean(steps, p->seconds),
     .tokens_per_second = mean((double)p->tokens, p->seconds),

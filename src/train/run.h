@@ -36,7 +36,6 @@ enum { ATH_FLIGHTS_MAX = 2 };
 typedef struct ath_run {
   ath_train_options options; /* resolved; strings belong to the caller's options */
   int lock; /* output_dir, open and locked while the run lasts; -1: not yet */
-  bool made_folder; /* output_dir was not there before */
   ath_tokenizer *tokenizer;
   ath_dataset *data, *eval_data; /* eval_data may be NULL */
   ath_model *model;
@@ -45,6 +44,8 @@ typedef struct ath_run {
   ath_step *step;
   ath_evaluator *evaluator; /* NULL without eval_data */
   ath_batcher *batcher;
+  ath_mesh mesh;
+  int batch_size;               /* records of a micro-batch, of all devices */
   ath_schedule schedule;
   uint64_t batches_per_epoch;
   ath_run_position position;    /* of what was read back; steps under way come on top */
@@ -53,7 +54,6 @@ typedef struct ath_run {
   ath_run_window window;
   ath_run_profile profile;
   int worse_than_guessing;      /* reports in a row */
-  char start[ATH_PATH_MAX];     /* the checkpoint that it goes on from; "": none */
   int64_t resumed_from;         /* 0: a fresh start */
   int64_t saved_step;           /* of the newest checkpoint; 0: none */
   double peak_gflops;           /* of a large matrix product here */
@@ -63,17 +63,10 @@ typedef struct ath_run {
   ath_eval_result eval;
 } ath_run;
 
-static inline bool ath_run_stop_asked(const ath_run *self) {
-  return self->options.stop != NULL && *self->options.stop;
-}
-
 /* --- setup.c --- */
 
-/* Opens and settles all that needs no device. */
+/* Opens and creates everything but the values of the variables. */
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) ATH_MUST_CHECK;
-/* Opens the device and compiles the programs, which may take minutes: after ath_run_find_start. */
-ath_status ath_run_open_device(ath_run *self) ATH_MUST_CHECK;
-/* After a failure an output_dir that has stayed empty goes again. */
 void ath_run_close(ath_run *self);
 
 /* --- checkpoint.c, resume.c --- */
@@ -94,10 +87,8 @@ ath_status ath_checkpoint_sweep(const char *output_dir) ATH_MUST_CHECK;
 ath_status ath_checkpoint_path(char out[ATH_PATH_MAX], const char *output_dir, int64_t step)
     ATH_MUST_CHECK;
 
-/* Locks output_dir, and finds where the run begins: `start` and `position`. */
-ath_status ath_run_find_start(ath_run *self) ATH_MUST_CHECK;
-/* Fills in the variables: from that checkpoint, from model_name_or_path, or by initialisation, as
- * the options say. */
+/* Fills in the variables and the position: from a checkpoint, from model_name_or_path, or by
+ * initialisation, as the options say. */
 ath_status ath_run_start(ath_run *self) ATH_MUST_CHECK;
 
 /* --- card.c --- */
@@ -115,6 +106,9 @@ void ath_run_show_progress(const ath_run *self, double learning_rate, bool finis
 ath_status ath_run_report(ath_run *self, const ath_step_result *latest, double learning_rate)
     ATH_MUST_CHECK;
 ath_status ath_run_report_eval(ath_run *self) ATH_MUST_CHECK;
+/* Of all devices and micro-batches; and how they make it up, to the log. */
+int64_t ath_run_records_per_step(const ath_run *self);
+void ath_run_tell_batch(const ath_run *self);
 void ath_run_summarise(const ath_run *self, ath_train_summary *out);
 
 /* --- summary.c --- */

@@ -60,8 +60,8 @@ static const ath_setting settings[] = {
          "the schedule does not know of it; 0: no bound"),
 #undef GROUP
 #define GROUP "Optimisation"
-  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch, of all devices "
-          "of a mesh together"),
+  INTEGER(per_device_train_batch_size, 1, 65536, true, "Records per micro-batch on each device "
+          "that shares it, data * fsdp of the mesh"),
   INTEGER(gradient_accumulation_steps, 1, 65536, true, "Micro-batches per step, weighted by their "
           "scored positions"),
   INTEGER(max_seq_length, 0, 1048576, true, "Tokens per record, as the shards have them; 0: what "
@@ -83,7 +83,8 @@ static const ath_setting settings[] = {
 #define GROUP "Reports and evaluation"
   INTEGER(logging_steps, 1, LARGE, false, "Report every so many steps"),
   INTEGER(eval_steps, 0, LARGE, false, "Evaluate every so many steps; 0: only at the end"),
-  INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation"),
+  INTEGER(per_device_eval_batch_size, 1, 65536, false, "Records per batch of evaluation on each "
+          "device that shares it"),
   INTEGER(max_eval_samples, 0, LARGE, false, "Evaluate on the first so many records; 0: all"),
   FLAG(profile, false, "Record what the device does in three steps, after the first five, for "
        "TensorBoard's profile tab; on devices that have a profiler: tpu and cuda"),

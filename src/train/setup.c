@@ -62,20 +62,15 @@ static void adopt_config(ath_run *self) {
 
 /* --- data order and schedule --------------------------------------------------------------- */
 
-static ath_status find_step_options(const ath_run *self, ath_step_options *out) {
-  const ath_train_options *o = &self->options;
-  ath_mesh mesh;
-  ATH_TRY(ath_mesh_parse(o->mesh, &mesh));
-  *out = ath_train_step_options(o, &mesh, (int)o->per_device_train_batch_size,
+static ath_step_options step_options(const ath_run *self) {
+  return ath_train_step_options(&self->options, &self->mesh, self->batch_size,
                                 ath_dataset_length(self->data));
-  return ATH_OK;
 }
 
 /* Order and masks come from the seed alone; see dataset.h. */
 static ath_status open_batches(ath_run *self) {
   const ath_train_options *o = &self->options;
-  ath_step_options step;
-  ATH_TRY(find_step_options(self, &step));
+  ath_step_options step = step_options(self);
   ath_batch_options options = ath_batch_defaults(self->tokenizer);
   options.batch_size = step.forward.batch_size;
   options.groups = step.forward.groups;
@@ -111,9 +106,7 @@ static ath_status make_schedule(ath_run *self) {
 
 static ath_status open_device(ath_run *self) {
   const ath_train_options *o = &self->options;
-  ath_mesh mesh;
-  ATH_TRY(ath_mesh_parse(o->mesh, &mesh));
-  ATH_TRY(ath_backend_open_mesh(o->device, &mesh, &self->backend));
+  ATH_TRY(ath_backend_open_mesh(o->device, &self->mesh, &self->backend));
   if (o->bf16 && !ath_backend_computes(self->backend, ATH_BF16))
     return ath_fail(ATH_UNSUPPORTED, "bf16 is true, but the device %s computes in f32 only; leave "
                     "bf16 out, or choose another device", o->device);
@@ -122,8 +115,7 @@ static ath_status open_device(ath_run *self) {
 }
 
 static ath_status create_step(ath_run *self) {
-  ath_step_options options;
-  ATH_TRY(find_step_options(self, &options));
+  ath_step_options options = step_options(self);
   return ath_step_create(self->model, &options, self->state, &self->step);
 }
 
@@ -139,24 +131,29 @@ static ath_status create_evaluator(ath_run *self) {
 }
 
 static ath_status measure_peak(ath_run *self) {
-  ath_mesh mesh;
-  ATH_TRY(ath_mesh_parse(self->options.mesh, &mesh));
   ATH_TRY(ath_measure_peak(self->backend, self->options.bf16 ? ATH_BF16 : ATH_F32,
                            &self->peak_gflops));
-  self->peak_gflops *= ath_mesh_devices(&mesh);
+  self->peak_gflops *= ath_mesh_devices(&self->mesh);
   return ATH_OK;
 }
 
 /* Cheap checks first: wrong settings should not cost the opening of a large data set. */
 static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
+  ATH_TRY(ath_mesh_parse(self->options.mesh, &self->mesh));
+  ATH_TRY(ath_train_batch_size(&self->options, &self->mesh, &self->batch_size));
   ATH_TRY(open_data(self));
   ath_model_config config;
   ATH_TRY(find_config(self, &config));
   ATH_TRY(ath_model_create(&config, &self->model));
   adopt_config(self);
   ATH_TRY(open_batches(self));
-  return make_schedule(self);
+  ATH_TRY(make_schedule(self));
+  if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
+  ATH_TRY(open_device(self));
+  ATH_TRY(create_step(self));
+  ATH_TRY(create_evaluator(self));
+  return measure_peak(self);
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
@@ -164,21 +161,7 @@ ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
   return open_all(self);
 }
 
-/* A signal is heeded between two programs, as it cannot end their compiler. */
-ath_status ath_run_open_device(ath_run *self) {
-  ath_status (*const parts[])(ath_run *) = {open_device, create_step, create_evaluator,
-                                            measure_peak};
-  if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    if (ath_run_stop_asked(self))
-      return ath_fail(ATH_INTERRUPTED, "stopped before the first step; nothing was changed");
-    ATH_TRY(parts[i](self));
-  }
-  return ATH_OK;
-}
-
 void ath_run_close(ath_run *self) {
-  if (self->made_folder) rmdir(self->options.output_dir); /* which fails where it holds a file */
   if (self->lock >= 0) close(self->lock);
   ath_batcher_destroy(self->batcher);
   ath_evaluator_destroy(self->evaluator);

@@ -2,8 +2,9 @@
  *
  *     {"format": 1, "step": …, "batch": …, "loss_sum": …, "weight_sum": …, "tokens": …,
  *      "seconds": …, "data": {"records": …, "length": …, "tokenizer": "<SHA-256>"},
- *      "settings": {"hidden_size": 256, …}}
- */
+ *      "settings": {"hidden_size": 256, …, "train_batch_size": …}}
+ *
+ * The batch size is that of all devices, so that a run may go on with more or fewer of them. */
 #include "train/state_json.h"
 
 #include <jansson.h>
@@ -28,15 +29,17 @@ static json_t *data_to_json(const ath_run *run) {
                    ath_tokenizer_hash(run->tokenizer));
 }
 
+static const char EACH[] = "per_device_train_batch_size", ALL[] = "train_batch_size";
+
 /* The settings that decide the result, each as a JSON value. */
 static json_t *settings_to_json(const ath_run *run) {
   size_t count;
   const ath_setting *settings = ath_train_settings(&count);
   json_t *all = json_object();
   ath_buffer text = ath_buffer_make(1 << 16);
-  bool failed = all == NULL;
+  bool failed = all == NULL || json_object_set_new(all, ALL, json_integer(run->batch_size)) != 0;
   for (size_t i = 0; i < count && !failed; i++) {
-    if (!settings[i].fixed) continue;
+    if (!settings[i].fixed || strcmp(settings[i].name, EACH) == 0) continue;
     ath_buffer_clear(&text);
     failed = ath_train_setting_print(&settings[i], &run->options, &text) != ATH_OK ||
              json_object_set_new(all, settings[i].name,
@@ -74,6 +77,8 @@ static ath_status list_differences(const json_t *ours, const json_t *theirs, ath
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)ours, key, value) {
     const json_t *other = json_object_get(theirs, key);
+    if (other == NULL && strcmp(key, ALL) == 0) /* an older program's: that was of all devices */
+      other = json_object_get(theirs, EACH);
     if (other != NULL ? json_equal(other, value) : is_off(value)) continue;
     int flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12);
     char *was = json_dumps(other, flags), *is = json_dumps(value, flags);

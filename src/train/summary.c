@@ -38,6 +38,7 @@ static const result results[] = {
   RESULT("num_input_tokens_seen", WHOLE, TRAIN, tokens),
   RESULT("parameters", WHOLE, TRAIN, parameters),
   RESULT("perplexity", NUMBER, EVAL, eval.perplexity),
+  RESULT("records_per_step", WHOLE, TRAIN, records_per_step),
   RESULT("resumed_from", WHOLE, TRAIN, resumed_from),
   RESULT("total_flos", NUMBER, TRAIN, total_flos),
   RESULT("train_loss", NUMBER, TRAIN, train_loss),

@@ -9,11 +9,19 @@
 
 static const char *xla; /* the newest CPU plugin */
 
+/* The same batch of 4 records, however it is shared. */
+static void set_mesh(ath_train_options *options, const char *text) {
+  ath_mesh mesh;
+  assert_ok(ath_mesh_parse(text, &mesh));
+  options->mesh = text;
+  options->per_device_train_batch_size = 4 / ath_mesh_shares(&mesh);
+}
+
 /* Matrices large enough to be cut, heads enough for 4 devices. Compiled in a hurry; evaluation has
  * a test of its own. */
 static ath_train_options options_on(const char *mesh) {
   ath_train_options options = options_of(xla);
-  options.mesh = mesh;
+  set_mesh(&options, mesh);
   options.eval_dataset = NULL;
   options.hidden_size = 32;
   options.num_hidden_layers = 2;
@@ -82,7 +90,7 @@ static void micro_batches_are_shared_too(void **state) {
   options.gradient_accumulation_steps = 2;
   assert_ok(train_into(options, "micro-4", 0));
   options.device = "cpu";
-  options.mesh = NULL;
+  set_mesh(&options, NULL);
   assert_ok(train_into(options, "micro", 0));
   ath_train_options_free(&options);
   assert_near_losses("micro-4", "micro", 1e-5);
@@ -104,11 +112,13 @@ static void a_run_goes_on_with_other_devices(void **state) {
   (void)state;
   ath_train_options options = options_on("data=2,fsdp=2");
   assert_fails(train_into(options, "moved", 4), ATH_INTERRUPTED, "checkpoint-5");
-  options.mesh = NULL;
+  options.mesh = NULL; /* one record a step is another run */
+  assert_fails(train_into(options, "moved", 0), ATH_MISMATCH, "train_batch_size was 4, is 1");
+  set_mesh(&options, NULL);
   assert_fails(train_into(options, "moved", 9), ATH_INTERRUPTED, "checkpoint-10");
-  options.mesh = "model=2";
+  set_mesh(&options, "model=2");
   assert_fails(train_into(options, "moved", 14), ATH_INTERRUPTED, "checkpoint-15");
-  options.mesh = NULL;
+  set_mesh(&options, NULL);
   options.device = "cpu";
   assert_ok(train_into(options, "moved", 0));
   assert_as_on_one_device("moved");
@@ -121,6 +131,7 @@ static void evaluation_on_a_mesh_agrees(void **state) {
   ath_eval_result one, four;
   assert_ok(ath_evaluate(folder_of("one"), data.validation, "cpu", &options, &one));
   options.mesh = "fsdp=2,model=2";
+  options.batch_size = 2; /* on each of two */
   assert_ok(ath_evaluate(folder_of("one"), data.validation, xla, &options, &four));
   assert_near(four.loss, one.loss, 0, 1e-5);
   assert_near(four.accuracy, one.accuracy, 1e-12, 0);
@@ -146,11 +157,7 @@ static void assert_refused(ath_train_options options, ath_status status, const c
 
 static void what_cannot_be_shared_is_refused_before_compiling(void **state) {
   (void)state;
-  ath_train_options options = options_on("data=2,fsdp=4");
-  assert_refused(options, ATH_INVALID,
-                 "mesh data=2,fsdp=4: a batch of 4 (attention_mask: i32[4, 16]) cannot be "
-                 "shared by data * fsdp = 8 devices; make it a multiple of 8");
-  options.mesh = "model=3";
+  ath_train_options options = options_on("model=3");
   assert_refused(options, ATH_INVALID, "4 attention heads (layer.0/attention/attention) cannot be "
                  "shared by model = 3 devices");
   options.mesh = "data=300";

@@ -204,6 +204,27 @@ static void a_schedule_shorter_than_its_warm_up_is_finite(void **state) {
   assert_near(ath_schedule_rate(&schedule, 5), 0, 0, 0);
 }
 
+/* As transformers counts: per_device_train_batch_size times the devices that share a batch. */
+static void the_batch_grows_with_the_devices_that_share_it(void **state) {
+  (void)state;
+  ath_train_options options;
+  int size;
+  assert_ok(ath_train_options_init(&options));
+  options.per_device_train_batch_size = 6;
+  static const struct { const char *mesh; int size; } cases[] = {
+    {NULL, 6}, {"data=4", 24}, {"fsdp=4", 24}, {"model=4", 6}, {"data=2,fsdp=3,model=5", 36}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ath_mesh mesh;
+    assert_ok(ath_mesh_parse(cases[i].mesh, &mesh));
+    assert_ok(ath_train_batch_size(&options, &mesh, &size));
+    assert_int_equal(size, cases[i].size);
+  }
+  options.per_device_train_batch_size = 65536;
+  const ath_mesh large = {65536, 1, 1};
+  assert_fails(ath_train_batch_size(&options, &large, &size), ATH_USAGE, "65536 records on each of 65536");
+  ath_train_options_free(&options);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(values_of_each_kind_are_read),
@@ -217,6 +238,7 @@ int main(void) {
     cmocka_unit_test(what_does_not_go_together_is_refused),
     cmocka_unit_test(schedules_equal_the_reference),
     cmocka_unit_test(a_schedule_shorter_than_its_warm_up_is_finite),
+    cmocka_unit_test(the_batch_grows_with_the_devices_that_share_it),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -227,6 +227,8 @@ void ath_split_join(const ath_split *split, const ath_mesh *mesh, const ath_type
 
 int ath_mesh_devices(const ath_mesh *mesh) { return mesh->data * mesh->fsdp * mesh->model; }
 
+int ath_mesh_shares(const ath_mesh *mesh) { return mesh->data * mesh->fsdp; }
+
 const char *ath_mesh_text(const ath_mesh *mesh, char out[64]) {
   static const char *const names[ATH_MESH_AXES] = {"data", "fsdp", "model"};
   int used = 0;
