@@ -76,10 +76,6 @@ static ath_status check_progress(ath_run *run, double loss, double learning_rate
                   WORSE_THAN_GUESSING_MAX, learning_rate);
 }
 
-static bool stop_asked(const ath_run *run) {
-  return run->options.stop != NULL && *run->options.stop;
-}
-
 /* By the time spent in steps, of all processes that worked on the run. */
 static bool out_of_time(const ath_run *run) {
   double bound = 60 * run->options.max_train_minutes;
@@ -100,7 +96,7 @@ static bool may_start_another(const ath_run *run) {
   return run->in_flight < (most < ATH_FLIGHTS_MAX ? most : ATH_FLIGHTS_MAX) &&
          step < run->schedule.total_steps && !is_multiple(step, o->eval_steps) &&
          !is_multiple(step, o->save_steps) && !ath_profile_is_border(&run->profile, step) &&
-         !stop_asked(run) && !out_of_time(run);
+         !ath_run_stop_asked(run) && !out_of_time(run);
 }
 
 /* Moves the position past the oldest step under way. */
@@ -129,7 +125,7 @@ static ath_status take_step(ath_run *run) {
   int64_t step = run->position.step;
   if (!isfinite(result.loss) || !isfinite(result.norm)) return diverged(run, &result, &flight);
   bool last = run->in_flight == 0 &&
-              (step == run->schedule.total_steps || out_of_time(run) || stop_asked(run));
+              (step == run->schedule.total_steps || out_of_time(run) || ath_run_stop_asked(run));
   ath_run_show_progress(run, flight.learning_rate, last);
   if (step % run->options.logging_steps != 0 && !last) return ATH_OK;
   double loss = run->window.loss_sum / run->window.weight_sum;
@@ -160,7 +156,7 @@ static ath_status take_steps(ath_run *run) {
   const ath_train_options *o = &run->options;
   int64_t total = run->schedule.total_steps;
   while (run->in_flight > 0 ||
-         (run->position.step < total && !stop_asked(run) && !out_of_time(run))) {
+         (run->position.step < total && !ath_run_stop_asked(run) && !out_of_time(run))) {
     ath_profile_start(&run->profile, run->backend, run->position.step);
     ATH_TRY(take_step(run));
     finish_profile(run, false);
@@ -177,7 +173,7 @@ static ath_status take_steps(ath_run *run) {
 
 /* What a signal ends with: all that was done is in a checkpoint. */
 static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
-  assert(run->position.step > 0 && stop_asked(run));
+  assert(run->position.step > 0 && ath_run_stop_asked(run));
   ATH_TRY(ath_run_save_checkpoint(run));
   ath_run_summarise(run, summary);
   return ath_fail(ATH_INTERRUPTED, "stopped at step %lld of %lld; checkpoint-%lld in %s holds it, "
@@ -197,25 +193,17 @@ static bool was_finished(const ath_run *run, ath_train_summary *summary) {
   if (run->saved_step == 0 || !is_over(run)) return false;
   return ath_path_join(path, output_dir, "model.safetensors") == ATH_OK && ath_path_exists(path) &&
          ath_run_summary_read(output_dir, summary) && summary->steps == run->position.step &&
-         (summary->evaluated || run->evaluator == NULL);
+         (summary->evaluated || run->eval_data == NULL);
 }
 
 /* The checkpoint is written before the final evaluation, so that a kill there costs no step. */
 static ath_status train(ath_run *run, ath_train_summary *summary) {
   char path[ATH_PATH_MAX];
   const char *output_dir = run->options.output_dir;
-  ATH_TRY(ath_folder_create(output_dir));
   ATH_TRY(ath_run_start(run));
-  if (was_finished(run, summary)) {
-    ath_log(ATH_LOG_INFO, "%s: this run was finished at step %lld; --overwrite-output-dir starts "
-            "it anew", output_dir, (long long)summary->steps);
-    return ATH_OK;
-  }
   ATH_TRY(ath_run_summary_remove(output_dir));
   ATH_TRY(ath_path_join(path, output_dir, "config.yaml"));
   ATH_TRY(ath_train_options_write(&run->options, path));
-  ATH_TRY(ath_profile_plan(&run->options, run->position.step, run->schedule.total_steps,
-                           &run->profile));
   ATH_TRY(ath_run_open_reports(run));
   ath_run_tell_batch(run);
   ATH_TRY(take_steps(run));
@@ -231,11 +219,26 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
   return ath_run_summary_write(summary, output_dir);
 }
 
+/* Whatever needs no device comes before it: a compilation may take minutes. */
+static ath_status open_and_train(ath_run *run, const ath_train_options *options,
+                                 ath_train_summary *summary) {
+  ATH_TRY(ath_run_open(run, options));
+  ATH_TRY(ath_run_find_start(run));
+  if (was_finished(run, summary)) {
+    ath_log(ATH_LOG_INFO, "%s: this run was finished at step %lld; --overwrite-output-dir starts "
+            "it anew", run->options.output_dir, (long long)summary->steps);
+    return ATH_OK;
+  }
+  ATH_TRY(ath_profile_plan(&run->options, run->position.step, run->schedule.total_steps,
+                           &run->profile));
+  ATH_TRY(ath_run_open_device(run));
+  return train(run, summary);
+}
+
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary) {
   ath_run run;
   ath_outcome outcome;
-  ath_status status = ath_run_open(&run, options);
-  if (status == ATH_OK) status = train(&run, summary);
+  ath_status status = open_and_train(&run, options, summary);
   ath_outcome_keep(&outcome, status);
   ath_status closed = ath_run_close_reports(&run);
   ath_run_close(&run);

@@ -73,11 +73,8 @@ static ath_status load_moments(const ath_run *self, const char *path) {
   return status;
 }
 
-/* State first: it says whether the rest belongs to this run at all. */
 static ath_status load_checkpoint(ath_run *self, const char *folder) {
   char path[ATH_PATH_MAX];
-  ATH_TRY(ath_path_join(path, folder, "training/state.json"));
-  ATH_TRY(ath_state_json_read(self, path, &self->position));
   ATH_TRY(ath_path_join(path, folder, "model.safetensors"));
   ATH_TRY(ath_model_load(self->model, self->state, path));
   ATH_TRY(ath_path_join(path, folder, "training/optimizer.safetensors"));
@@ -119,34 +116,51 @@ static ath_status refuse_overwriting(const ath_run *self, size_t checkpoints) {
   return ATH_OK;
 }
 
-/* Torn checkpoints do not hinder a start: there is nothing in them to lose. */
-static ath_status start_anew(ath_run *self) {
-  const ath_train_options *o = &self->options;
-  if (o->overwrite_output_dir) {
-    ATH_TRY(remove_all(o->output_dir));
-  } else {
-    char path[ATH_PATH_MAX];
-    int64_t newest = 0;
-    bool none = strcmp(o->resume_from_checkpoint, "none") == 0;
-    if (none) ATH_TRY(find_newest(o->output_dir, path, &newest));
-    ATH_TRY(refuse_overwriting(self, newest > 0));
-  }
-  return load_initial(self);
+/* --- the start ----------------------------------------------------------------------------- */
+
+/* The state says whether a checkpoint belongs to this run at all. */
+static ath_status read_position(ath_run *self) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, self->start, "training/state.json"));
+  return ath_state_json_read(self, path, &self->position);
 }
 
-ath_status ath_run_start(ath_run *self) {
+/* Torn checkpoints do not hinder a fresh start: there is nothing in them to lose. */
+static ath_status find_fresh_start(ath_run *self) {
+  int64_t newest;
+  char path[ATH_PATH_MAX];
+  ATH_TRY(find_newest(self->options.output_dir, path, &newest));
+  return refuse_overwriting(self, newest > 0);
+}
+
+static ath_status find_checkpoint(ath_run *self, const char *from) {
+  if (strcmp(from, "auto") != 0) {
+    ATH_TRY(ath_checksums_verify(from, required, REQUIRED_COUNT));
+    if (snprintf(self->start, sizeof self->start, "%s", from) >= ATH_PATH_MAX)
+      return ath_fail(ATH_INVALID, "resume_from_checkpoint: the path is too long");
+    return read_position(self);
+  }
+  ATH_TRY(find_newest(self->options.output_dir, self->start, &self->saved_step));
+  if (self->saved_step > 0) return read_position(self);
+  self->start[0] = '\0';
+  return refuse_overwriting(self, 0);
+}
+
+ath_status ath_run_find_start(ath_run *self) {
   const ath_train_options *o = &self->options;
   const char *from = o->resume_from_checkpoint != NULL ? o->resume_from_checkpoint : "auto";
   self->options.resume_from_checkpoint = from;
-  char path[ATH_PATH_MAX];
+  self->made_folder = !ath_path_exists(o->output_dir);
   ATH_TRY(ath_folder_lock(o->output_dir, "another process is training here; wait for it, or name "
                           "another output_dir", &self->lock));
   ATH_TRY(ath_checkpoint_sweep(o->output_dir));
-  if (o->overwrite_output_dir || strcmp(from, "none") == 0) return start_anew(self);
-  if (strcmp(from, "auto") != 0) {
-    ATH_TRY(ath_checksums_verify(from, required, REQUIRED_COUNT));
-    return load_checkpoint(self, from);
-  }
-  ATH_TRY(find_newest(o->output_dir, path, &self->saved_step));
-  return self->saved_step > 0 ? load_checkpoint(self, path) : start_anew(self);
+  if (o->overwrite_output_dir) return ATH_OK;
+  return strcmp(from, "none") == 0 ? find_fresh_start(self) : find_checkpoint(self, from);
+}
+
+ath_status ath_run_start(ath_run *self) {
+  assert(self->lock >= 0);
+  if (self->start[0] != '\0') return load_checkpoint(self, self->start);
+  if (self->options.overwrite_output_dir) ATH_TRY(remove_all(self->options.output_dir));
+  return load_initial(self);
 }

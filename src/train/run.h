@@ -36,6 +36,7 @@ enum { ATH_FLIGHTS_MAX = 2 };
 typedef struct ath_run {
   ath_train_options options; /* resolved; strings belong to the caller's options */
   int lock; /* output_dir, open and locked while the run lasts; -1: not yet */
+  bool made_folder; /* output_dir was not there before */
   ath_tokenizer *tokenizer;
   ath_dataset *data, *eval_data; /* eval_data may be NULL */
   ath_model *model;
@@ -54,6 +55,7 @@ typedef struct ath_run {
   ath_run_window window;
   ath_run_profile profile;
   int worse_than_guessing;      /* reports in a row */
+  char start[ATH_PATH_MAX];     /* the checkpoint that it goes on from; "": none */
   int64_t resumed_from;         /* 0: a fresh start */
   int64_t saved_step;           /* of the newest checkpoint; 0: none */
   double peak_gflops;           /* of a large matrix product here */
@@ -63,10 +65,17 @@ typedef struct ath_run {
   ath_eval_result eval;
 } ath_run;
 
+static inline bool ath_run_stop_asked(const ath_run *self) {
+  return self->options.stop != NULL && *self->options.stop;
+}
+
 /* --- setup.c --- */
 
-/* Opens and creates everything but the values of the variables. */
+/* Opens and settles all that needs no device. */
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) ATH_MUST_CHECK;
+/* Opens the device and compiles the programs, which may take minutes: after ath_run_find_start. */
+ath_status ath_run_open_device(ath_run *self) ATH_MUST_CHECK;
+/* After a failure an output_dir that has stayed empty goes again. */
 void ath_run_close(ath_run *self);
 
 /* --- checkpoint.c, resume.c --- */
@@ -87,8 +96,10 @@ ath_status ath_checkpoint_sweep(const char *output_dir) ATH_MUST_CHECK;
 ath_status ath_checkpoint_path(char out[ATH_PATH_MAX], const char *output_dir, int64_t step)
     ATH_MUST_CHECK;
 
-/* Fills in the variables and the position: from a checkpoint, from model_name_or_path, or by
- * initialisation, as the options say. */
+/* Locks output_dir, and finds where the run begins: `start` and `position`. */
+ath_status ath_run_find_start(ath_run *self) ATH_MUST_CHECK;
+/* Fills in the variables: from that checkpoint, from model_name_or_path, or by initialisation, as
+ * the options say. */
 ath_status ath_run_start(ath_run *self) ATH_MUST_CHECK;
 
 /* --- card.c --- */

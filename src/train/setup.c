@@ -148,12 +148,7 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_model_create(&config, &self->model));
   adopt_config(self);
   ATH_TRY(open_batches(self));
-  ATH_TRY(make_schedule(self));
-  if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
-  ATH_TRY(open_device(self));
-  ATH_TRY(create_step(self));
-  ATH_TRY(create_evaluator(self));
-  return measure_peak(self);
+  return make_schedule(self);
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
@@ -161,7 +156,21 @@ ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
   return open_all(self);
 }
 
+/* A signal is heeded between two programs, as it cannot end their compiler. */
+ath_status ath_run_open_device(ath_run *self) {
+  ath_status (*const parts[])(ath_run *) = {open_device, create_step, create_evaluator,
+                                            measure_peak};
+  if (self->options.threads > 0) omp_set_num_threads((int)self->options.threads);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (ath_run_stop_asked(self))
+      return ath_fail(ATH_INTERRUPTED, "stopped before the first step; nothing was changed");
+    ATH_TRY(parts[i](self));
+  }
+  return ATH_OK;
+}
+
 void ath_run_close(ath_run *self) {
+  if (self->made_folder) rmdir(self->options.output_dir); /* which fails where it holds a file */
   if (self->lock >= 0) close(self->lock);
   ath_batcher_destroy(self->batcher);
   ath_evaluator_destroy(self->evaluator);

@@ -78,6 +78,11 @@ static fake_profiler_error *profiler_step(const char *name) {
 static fake_profiler_error *profiler_create(fake_create_args *args) {
   fake_profiler_error *error = profiler_step("create");
   if (error != NULL) return error;
+  /* Field 3 of ProfileOptions, the level for devices: without it nothing of them is recorded. */
+  int level = 0;
+  for (size_t i = 0; i + 1 < args->options_size; i += 2)
+    if (args->options[i] == 3 << 3) level = args->options[i + 1];
+  if (level != 1) abort();
   args->profiler = calloc(1, sizeof *args->profiler);
   fake_profiler_live++;
   return NULL;

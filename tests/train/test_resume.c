@@ -143,6 +143,11 @@ static void a_finished_run_started_again_changes_nothing(void **state) {
   shell("diff -r '%s' '%s'", before, options.output_dir); /* not a point more in the log */
   assert_memory_equal(&last_summary, &first, sizeof first);
   assert_same_end("once", "twice");
+  /* Nothing has to be opened or compiled to know it. */
+  options.device = "/nowhere/plugin.so";
+  assert_ok(run_until(&options, "twice", 0));
+  assert_non_null(strstr(messages, "was finished at step 12"));
+  options.device = "cpu";
   /* Without its model, or with an evaluation not made yet, there is something left to do. */
   shell("rm '%s'/model.safetensors%s", options.output_dir, "");
   assert_ok(run_until(&options, "twice", 0));
@@ -306,8 +311,36 @@ static void a_second_run_in_a_folder_is_refused_and_harms_nothing(void **state) 
   int handle;
   assert_ok(ath_folder_lock(in_run("first", "."), "held by the test", &handle));
   assert_fails(run_until(&options, "first", 0), ATH_DENIED, "another process is training here");
+  options.device = "/nowhere/plugin.so"; /* the folder is looked at before the device is opened */
+  assert_fails(run_until(&options, "first", 0), ATH_DENIED, "another process is training here");
+  options.device = "cpu";
   assert_int_equal(close(handle), 0);
   assert_ok(run_until(&options, "first", 0));
+  ath_train_options_free(&options);
+}
+
+static void a_run_whose_device_is_not_there_leaves_no_folder(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  options.device = "/nowhere/plugin.so";
+  assert_fails(run_until(&options, "nothing", 0), ATH_NOT_FOUND, "/nowhere/plugin.so");
+  assert_false(ath_path_exists(in_run("nothing", "")));
+  ath_train_options_free(&options);
+}
+
+/* Between two programs, as a compiler cannot be stopped: here before the first. */
+static void a_signal_before_the_first_step_is_heeded_before_the_device_is_opened(void **state) {
+  (void)state;
+  ath_train_options options = small_run(&data);
+  volatile sig_atomic_t asked = 1;
+  char folder[4096];
+  ath_train_summary summary;
+  snprintf(folder, sizeof folder, "%s", in_folder(data.folder, "signalled"));
+  options.output_dir = folder;
+  options.stop = &asked;
+  options.device = "/nowhere/plugin.so";
+  assert_fails(ath_train(&options, &summary), ATH_INTERRUPTED, "before the first step");
+  assert_false(ath_path_exists(folder));
   ath_train_options_free(&options);
 }
 
@@ -325,6 +358,8 @@ int main(void) {
     cmocka_unit_test(a_finished_model_is_not_written_over_unasked),
     cmocka_unit_test(a_checkpoint_may_be_named),
     cmocka_unit_test(a_second_run_in_a_folder_is_refused_and_harms_nothing),
+    cmocka_unit_test(a_run_whose_device_is_not_there_leaves_no_folder),
+    cmocka_unit_test(a_signal_before_the_first_step_is_heeded_before_the_device_is_opened),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -33,15 +33,15 @@ static bool is_for_cpu(const ath_xla_backend *self, const char *device) {
 
 /* The CPU plugins have as many threads as NPROC says, or else as there are processors; a number of
  * threads that was asked for (OMP_NUM_THREADS, --threads) shall hold for them too. */
-static void limit_threads(void) {
+static ath_status limit_threads(void) {
   cpu_set_t processors;
   char count[16];
   int wanted = omp_get_max_threads();
   if (sched_getaffinity(0, sizeof processors, &processors) == 0 &&
       CPU_COUNT(&processors) == wanted)
-    return;
+    return ATH_OK;
   snprintf(count, sizeof count, "%d", wanted);
-  setenv("NPROC", count, 0);
+  return setenv("NPROC", count, 0) == 0 ? ATH_OK : ath_fail_errno(errno, "cannot set NPROC");
 }
 
 /* A CPU is as many devices as the mesh wants, within reason. */
@@ -90,7 +90,7 @@ static ath_status find_cache(ath_xla_backend *self) {
 }
 
 static ath_status open_device(ath_xla_backend *self, const char *device) {
-  limit_threads();
+  ATH_TRY(limit_threads());
   ATH_TRY(ath_pjrt_plugin_load(device, false, &self->plugin));
   ATH_TRY(create_client(self, device));
   ATH_TRY(check_devices(self, device));

@@ -28,7 +28,7 @@ typedef struct message_args {
 
 typedef struct create_args {
   size_t struct_size;
-  const char *options; /* a ProfileOptions message; none: its defaults */
+  const char *options; /* a ProfileOptions message */
   size_t options_size;
   profiler *profiler;  /* out */
 } create_args;
@@ -110,8 +110,14 @@ static void destroy(ath_pjrt_profile *self) {
   free(self);
 }
 
+/* ProfileOptions (tsl/profiler/protobuf/profiler_options.proto). Without it all levels are 0, which
+ * records nothing: 2 host level 2, 3 device level 1, 5 version 1, 7 programs with their operations.
+ * These are the defaults of TensorFlow and JAX. */
+static const char profile_options[] = {0x10, 2, 0x18, 1, 0x28, 1, 0x38, 1};
+
 static ath_status begin(ath_pjrt_profile *self) {
-  create_args create = {.struct_size = sizeof create};
+  create_args create = {.struct_size = sizeof create, .options = profile_options,
+                        .options_size = sizeof profile_options};
   ATH_TRY(check(self, "begin", self->table->create(&create)));
   self->profiler = create.profiler;
   plain_args start = {.struct_size = sizeof start, .profiler = self->profiler};
