@@ -23,9 +23,10 @@ static void grad(ath_graph *g, const ath_node *node, const ath_value *output_gra
 
 static ath_status cpu(const ath_cpu_call *call) {
   const ath_type *x = &call->input_types[0];
+  int64_t columns = x->rank > 0 ? ath_type_columns(x) : 1; /* a scalar is a row of one */
   const ath_kernels *kernels;
   ATH_TRY(ath_kernels_get(&kernels));
-  kernels->dropout(call->inputs[0], call->outputs[0], ath_type_rows(x), ath_type_columns(x),
+  kernels->dropout(call->inputs[0], call->outputs[0], ath_type_count(x) / columns, columns,
                    ath_dropout_at_rows(call->node->attributes, call->inputs[1], call->inputs[2]));
   return ATH_OK;
 }

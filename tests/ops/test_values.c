@@ -175,6 +175,26 @@ static void dropout_depends_on_seed_step_site_and_index(void **state) {
   end(&t);
 }
 
+/* A row of one element; some seeds keep it, some do not. */
+static void dropout_of_a_scalar(void **state) {
+  (void)state;
+  int zeros = 0;
+  for (uint32_t seed = 0; seed < 20; seed++) {
+    trial t = begin();
+    ath_value x = value(&t, "x", ath_type_make(ATH_F32, 0));
+    ath_value step = value(&t, "step", ath_type_make(ATH_U32, 0));
+    ath_dropout_place place = {.rate = 0.5f, .seed = seed, .site = 6, .step = step};
+    ath_value y = ath_dropout(t.graph, x, place);
+    fill(&t);
+    *(uint32_t *)at(&t, step) = 1;
+    assert_ok(interpreter_run(&t.run));
+    assert_close(at(&t, y)[0], (double)at(&t, x)[0] * kept(0, place, 1));
+    zeros += kept(0, place, 1) == 0;
+    end(&t);
+  }
+  assert_in_range(zeros, 1, 19);
+}
+
 /* The formulas of ops.h, in double, for rows of `width`. */
 static void check_norm(const float *y, const double *z, const float *gamma, const float *beta,
                        int rows, int width, double epsilon) {
@@ -398,6 +418,7 @@ int main(void) {
     cmocka_unit_test(matrix_products),
     cmocka_unit_test(linear),
     cmocka_unit_test(dropout_depends_on_seed_step_site_and_index),
+    cmocka_unit_test(dropout_of_a_scalar),
     cmocka_unit_test(norms),
     cmocka_unit_test(embedding_and_its_bad_id),
     cmocka_unit_test(attention_masks_drops_and_gives_zeros_without_keys),
