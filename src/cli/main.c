@@ -20,12 +20,17 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 volatile sig_atomic_t ath_cli_stop;
 
-/* Says so at once: the step or block under way may take long. Only write may be called here. */
+/* Says so at once: the step or block under way may take long. Only write may be called here. The
+ * next signal ends the process, whichever of the two it is. */
 static void on_signal(int number) {
-  static const char text[] = "\nstopping; work under way is saved first, once more ends at once\n";
+  static const char text[] =
+      "\nstopping after the work under way (a step, a block, or a compilation, which may take "
+      "minutes), and saving it; a second signal ends at once\n";
   int before = errno;
+  (void)number;
   ath_cli_stop = 1;
-  signal(number, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
   (void)written;
   errno = before;

