@@ -114,6 +114,7 @@ typedef struct ath_batch_options {
   const ath_tokenizer *tokenizer; /* says which ids are special, never chosen and never drawn … */
   const uint8_t *special;         /* … or this table [vocab_size] does, where it is not NULL */
   int groups;                  /* equal parts of a batch's rows, see there; 1 (or 0): the whole */
+  int first_group, group_count; /* a process's share of the groups; a count of 0: all of them */
   int positions;               /* K, places for chosen positions; 0: from ath_batch_positions */
 } ath_batch_options;
 /* Ids from the tokenizer, which must outlive the batcher; the usual probabilities, batch_size 8 in
@@ -130,7 +131,11 @@ int ath_batch_positions(int batch_size, int length, double mlm_probability, int 
  * Group g of G has the rows from g * batch_size / G and the places from g * K / G: its chosen
  * positions in ascending order, then places with weight 0, label 0 and the position of the group's
  * first token. So where devices share a batch each finds its chosen tokens in its own rows. What a
- * batch holds does not depend on G, but for what does not fit into a group's places. */
+ * batch holds does not depend on G, but for what does not fit into a group's places.
+ *
+ * With a share of the groups only their rows are read and only their rows and places are there,
+ * bitwise as in the whole batch: number, epoch, samples and positions are those of the whole batch,
+ * everything else is the share's. */
 typedef struct ath_batch {
   uint64_t number;        /* counted from the start of training, over all epochs */
   uint32_t epoch;
@@ -138,8 +143,8 @@ typedef struct ath_batch {
   int64_t scored;         /* real entries of positions, labels, weights, of all groups */
   int64_t tokens;         /* attended tokens, for throughput */
   int64_t unscored;       /* chosen positions that found no place and were left unmasked */
-  int32_t *input_ids;      /* [batch_size, length], masks applied */
-  int32_t *attention_mask; /* [batch_size, length] */
+  int32_t *input_ids;      /* [rows, length], masks applied; all of batch_size or the share's */
+  int32_t *attention_mask; /* [rows, length] */
   int32_t *positions;      /* [K]: row * length + column */
   int32_t *labels;         /* [K]: the original ids */
   float *weights;          /* [K]: 1 or 0 */

@@ -72,6 +72,12 @@ static ath_status check_ids(const ath_batcher *self, uint64_t record, const int3
   return ATH_OK;
 }
 
+/* Rows and places of a group, and of this batcher's share. */
+static int rows_of_group(const ath_batch_options *o) { return o->batch_size / o->groups; }
+static int places_of_group(const ath_batch_options *o) { return o->positions / o->groups; }
+static int share_rows(const ath_batch_options *o) { return o->group_count * rows_of_group(o); }
+static int share_places(const ath_batch_options *o) { return o->group_count * places_of_group(o); }
+
 /* The places of a group that are still free. */
 typedef struct place_range {
   int next, end;
@@ -83,14 +89,15 @@ static void set_place(ath_batch *batch, int place, int32_t position, int32_t lab
   batch->weights[place] = weight;
 }
 
-/* Adds the chosen positions of a row. What does not fit is put back as it was. */
+/* Adds the chosen positions of a row of the share. What does not fit is put back as it was. */
 static void add_positions(const ath_batcher *self, ath_batch *batch, int row, int count,
                           place_range *room) {
   assert(count <= self->length && room->next <= room->end);
   for (int i = 0; i < count; i++) {
     int32_t at = row * self->length + self->columns[i];
+    int32_t first = self->options.first_group * rows_of_group(&self->options) * self->length;
     if (room->next < room->end) {
-      set_place(batch, room->next++, at, self->labels[i], 1);
+      set_place(batch, room->next++, first + at, self->labels[i], 1);
       batch->scored++;
     } else {
       batch->input_ids[at] = self->labels[i];
@@ -99,7 +106,7 @@ static void add_positions(const ath_batcher *self, ath_batch *batch, int row, in
   }
 }
 
-/* Fills a row with the record at `place` of the epoch's order. The masks belong to the record, not
+/* Fills a row of the share with the record at `place` of the epoch's order. The masks belong to the record, not
  * to the place or the row, so they do not change with the batch size. */
 static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place,
                            place_range *room) {
@@ -118,15 +125,23 @@ static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, u
   return ATH_OK;
 }
 
-/* Fills a group's rows, the first row of the batch being the record at `from`, and its places. */
+/* Fills a group's rows, the first row of the batch being the record at `from`, and its places.
+ * Groups are numbered in the whole batch; the share's arrays begin with its first. */
 static ath_status fill_group(const ath_batcher *self, ath_batch *batch, int group, uint64_t from) {
   const ath_batch_options *o = &self->options;
-  int rows = o->batch_size / o->groups, share = o->positions / o->groups, first = group * rows;
-  place_range room = {.next = group * share, .end = (group + 1) * share};
+  int rows = rows_of_group(o), first = group * rows, skipped = o->first_group * rows;
+  int place = (group - o->first_group) * places_of_group(o);
+  place_range room = {.next = place, .end = place + places_of_group(o)};
   for (int row = first; row < first + rows && row < batch->samples; row++)
-    ATH_TRY(fill_row(self, batch, row, from + (uint64_t)row, &room));
+    ATH_TRY(fill_row(self, batch, row - skipped, from + (uint64_t)row, &room));
   while (room.next < room.end) set_place(batch, room.next++, first * self->length, 0, 0);
   return ATH_OK;
+}
+
+/* Rows of the share that have a record. */
+static int filled_rows(const ath_batch_options *o, const ath_batch *batch) {
+  int filled = batch->samples - o->first_group * rows_of_group(o);
+  return filled < 0 ? 0 : filled < share_rows(o) ? filled : share_rows(o);
 }
 
 /* Makes batch `number`, padded to its full size if it is the last of its epoch. */
@@ -143,8 +158,9 @@ static ath_status fill(const ath_batcher *self, ath_batch *batch, uint64_t numbe
   assert(from < ath_dataset_size(self->data));
   uint64_t left = ath_dataset_size(self->data) - from;
   batch->samples = left < (uint64_t)o->batch_size ? (int)left : o->batch_size;
-  for (int group = 0; group < o->groups; group++) ATH_TRY(fill_group(self, batch, group, from));
-  for (int i = batch->samples * self->length; i < o->batch_size * self->length; i++) {
+  for (int g = 0; g < o->group_count; g++)
+    ATH_TRY(fill_group(self, batch, o->first_group + g, from));
+  for (int i = filled_rows(o, batch) * self->length; i < share_rows(o) * self->length; i++) {
     batch->input_ids[i] = o->pad_id;
     batch->attention_mask[i] = 0;
   }
@@ -208,6 +224,11 @@ static ath_status check_options(const ath_batch_options *o, int length) {
   if (o->groups < 0 || (o->groups > 0 && o->batch_size % o->groups != 0))
     return ath_fail(ATH_INVALID, "a batch of %d cannot be cut into %d equal groups",
                     o->batch_size, o->groups);
+  int groups = o->groups > 0 ? o->groups : 1;
+  if (o->first_group < 0 || o->group_count < 0 || o->first_group > groups - o->group_count ||
+      (o->group_count == 0 && o->first_group > 0))
+    return ath_fail(ATH_INVALID, "a share of %d groups from group %d, and there are %d",
+                    o->group_count, o->first_group, groups);
   if (!(o->mlm_probability > 0.0 && o->mlm_probability <= 1.0))
     return ath_fail(ATH_INVALID, "mlm_probability is %g; it must lie in (0, 1]",
                     o->mlm_probability);
@@ -250,8 +271,8 @@ static ath_status copy_special(ath_batcher *self) {
 /* Everything a batch needs is allocated once; making batches allocates nothing. What is missing
  * after a failure is freed by ath_batcher_destroy all the same. */
 static bool allocate_slot(const ath_batcher *self, ath_batch *batch) {
-  size_t tokens = (size_t)self->options.batch_size * (size_t)self->length;
-  size_t places = (size_t)self->options.positions;
+  size_t tokens = (size_t)share_rows(&self->options) * (size_t)self->length;
+  size_t places = (size_t)share_places(&self->options);
   batch->input_ids = malloc(tokens * sizeof *batch->input_ids);
   batch->attention_mask = malloc(tokens * sizeof *batch->attention_mask);
   batch->positions = malloc(places * sizeof *batch->positions);
@@ -268,10 +289,10 @@ static ath_status allocate(ath_batcher *self) {
   for (int i = 0; i < RING; i++) complete = allocate_slot(self, &self->slots[i].batch) && complete;
   if (complete) return ATH_OK;
   size_t bytes = RING * sizeof(int32_t) *
-                 (2 * (size_t)self->options.batch_size * (size_t)self->length +
-                  3 * (size_t)self->options.positions);
+                 (2 * (size_t)share_rows(&self->options) * (size_t)self->length +
+                  3 * (size_t)share_places(&self->options));
   return ath_fail(ATH_NO_MEMORY, "no memory for %d batches of %d x %d tokens, %zu bytes; a smaller "
-                  "batch needs less", RING, self->options.batch_size, self->length, bytes);
+                  "batch needs less", RING, share_rows(&self->options), self->length, bytes);
 }
 
 ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *options,
@@ -288,6 +309,7 @@ ath_status ath_batcher_create(const ath_dataset *data, const ath_batch_options *
   self->options = *options;
   self->length = length;
   if (options->groups == 0) self->options.groups = 1;
+  if (options->group_count == 0) self->options.group_count = self->options.groups;
   if (options->positions == 0)
     self->options.positions = ath_batch_positions(options->batch_size, length,
                                                   options->mlm_probability, self->options.groups);

@@ -350,6 +350,60 @@ static void an_id_outside_the_vocabulary_names_its_record(void **state) {
   close_records();
 }
 
+/* What process `share` of `shares` holds of a batch, beside the whole batch. */
+static void expect_share(const ath_batch *part, const ath_batch *whole, int share, int rows,
+                         int places) {
+  assert_int_equal(part->number, whole->number);
+  assert_int_equal(part->epoch, whole->epoch);
+  assert_int_equal(part->samples, whole->samples);
+  size_t row = (size_t)(share * rows * LENGTH), place = (size_t)(share * places);
+  assert_memory_equal(part->input_ids, whole->input_ids + row, (size_t)rows * LENGTH * 4);
+  assert_memory_equal(part->attention_mask, whole->attention_mask + row,
+                      (size_t)rows * LENGTH * 4);
+  assert_memory_equal(part->positions, whole->positions + place, (size_t)places * 4);
+  assert_memory_equal(part->labels, whole->labels + place, (size_t)places * 4);
+  assert_memory_equal(part->weights, whole->weights + place, (size_t)places * 4);
+}
+
+/* Batches of 8 of 45 records, 4 groups: over the padded last batch of an epoch, whose last groups
+ * have no record at all, and on into the next. */
+static void shares_of_several_processes_make_up_the_batch_to_the_bit(void **state) {
+  (void)state;
+  enum { ROWS = 8, GROUPS = 4, BATCHES = 13 };
+  open_records(45);
+  int places = ath_batch_positions(ROWS, LENGTH, 0.15, GROUPS);
+  for (int shares = 1; shares <= GROUPS; shares *= 2) {
+    ath_batcher *one = NULL, *each[GROUPS] = {0};
+    ath_batch_options options = options_of(ROWS);
+    options.groups = GROUPS;
+    assert_ok(ath_batcher_create(data, &options, &one));
+    options.group_count = GROUPS / shares;
+    for (int s = 0; s < shares; s++) {
+      options.first_group = s * options.group_count;
+      assert_ok(ath_batcher_create(data, &options, &each[s]));
+      assert_int_equal(ath_batcher_per_epoch(each[s]), 6);
+    }
+    for (int b = 0; b < BATCHES; b++) {
+      const ath_batch *whole, *part;
+      int64_t scored = 0, tokens = 0, unscored = 0;
+      assert_ok(ath_batcher_next(one, &whole));
+      for (int s = 0; s < shares; s++) {
+        assert_ok(ath_batcher_next(each[s], &part));
+        expect_share(part, whole, s, ROWS / shares, places / shares);
+        scored += part->scored;
+        tokens += part->tokens;
+        unscored += part->unscored;
+      }
+      assert_int_equal(scored, whole->scored);
+      assert_int_equal(tokens, whole->tokens);
+      assert_int_equal(unscored, whole->unscored);
+    }
+    ath_batcher_destroy(one);
+    for (int s = 0; s < shares; s++) ath_batcher_destroy(each[s]);
+  }
+  close_records();
+}
+
 static void options_out_of_range_are_refused(void **state) {
   (void)state;
   open_records(3);
@@ -371,6 +425,12 @@ static void options_out_of_range_are_refused(void **state) {
   options.positions = 6;
   assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID,
                "6 places for chosen positions cannot be cut into 4 equal groups");
+  options = options_of(4);
+  options.groups = 2;
+  options.first_group = 1;
+  options.group_count = 2;
+  assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID,
+               "a share of 2 groups from group 1, and there are 2");
   options = options_of(4);
   options.mask_id = -1;
   assert_fails(ath_batcher_create(data, &options, &batcher), ATH_INVALID, "needs a mask token");
@@ -434,6 +494,7 @@ int main(void) {
     cmocka_unit_test(a_groups_places_hold_positions_of_its_own_rows),
     cmocka_unit_test(what_does_not_fit_into_a_group_is_left_unmasked_there),
     cmocka_unit_test(an_id_outside_the_vocabulary_names_its_record),
+    cmocka_unit_test(shares_of_several_processes_make_up_the_batch_to_the_bit),
     cmocka_unit_test(options_out_of_range_are_refused),
     cmocka_unit_test(the_permutation_is_a_bijection_at_every_size),
     cmocka_unit_test(an_items_place_is_uniform_over_epochs),
