@@ -286,7 +286,8 @@ ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buf
  * ATH_DIVERGED when loss or gradient are not finite: the text names step, learning rate, gradient
  * norm, the first parameter with such a gradient, the batch, and the checkpoint to go back to;
  * nothing is saved. So it is when the loss of an evaluation is not finite. ATH_MISMATCH when a
- * checkpoint belongs to other settings. The summary is filled in for ATH_OK and ATH_INTERRUPTED. */
+ * checkpoint belongs to other settings. ATH_UNSUPPORTED when a launcher (mpirun, srun) started several
+ * processes, of which each would train the same. The summary is filled in for ATH_OK and ATH_INTERRUPTED. */
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary)
     ATH_MUST_CHECK;
 

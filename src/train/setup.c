@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/processes.h"
 #include "base/log.h"
 #include "train/run.h"
 
@@ -137,9 +138,20 @@ static ath_status measure_peak(ath_run *self) {
   return ATH_OK;
 }
 
+/* Two that train the same into one folder would be of no use. */
+static ath_status check_processes(void) {
+  ath_launch launch = ath_launch_read();
+  if (launch.size == 1) return ATH_OK;
+  return ath_fail(ATH_UNSUPPORTED, "started as process %d of %d by %s, but a run is one process: "
+                  "start it without %s; threads use all cores of a machine, and mesh shares each "
+                  "batch among its devices (xla:cpu is as many as are asked for)", launch.rank,
+                  launch.size, launch.launcher, launch.launcher);
+}
+
 /* Cheap checks first: wrong settings should not cost the opening of a large data set. */
 static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
+  ATH_TRY(check_processes());
   ATH_TRY(ath_mesh_parse(self->options.mesh, &self->mesh));
   ATH_TRY(ath_train_batch_size(&self->options, &self->mesh, &self->batch_size));
   ATH_TRY(open_data(self));
