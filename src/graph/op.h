@@ -82,6 +82,9 @@ struct ath_op {
 
   /* The same as StableHLO statements, for XLA (stablehlo/hlo.h); NULL: no XLA device runs it. */
   ath_status (*stablehlo)(const struct ath_hlo_call *call);
+  /* How many rows of its inputs output 0 is the sum over; 0: it is no such sum. `stablehlo` can
+   * give it in equal parts of them then, as ath_hlo_call says. NULL counts as 0. */
+  int64_t (*summed_rows)(const ath_node *node, const ath_type *inputs);
 
   /* Appends what a person should see of the attributes, e.g. "kind=gelu"; may be NULL. */
   ath_status (*describe)(const void *attributes, ath_buffer *out);

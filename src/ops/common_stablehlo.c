@@ -65,6 +65,12 @@ ath_hlo_value ath_hlo_matrix(ath_hlo *h, ath_hlo_value x) {
   return ath_hlo_reshape(h, x, 2, dims);
 }
 
+ath_hlo_value ath_hlo_rows_in_parts(ath_hlo *h, ath_hlo_value x, int parts) {
+  x = ath_hlo_matrix(h, x);
+  int64_t dims[3] = {parts, x.rank == 2 ? x.dims[0] / parts : 1, x.rank == 2 ? x.dims[1] : 1};
+  return ath_hlo_reshape(h, x, 3, dims);
+}
+
 /* --- dropout ------------------------------------------------------------------------ */
 
 static ath_hlo_value word(ath_hlo *h, uint32_t value) {

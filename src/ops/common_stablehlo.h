@@ -39,8 +39,10 @@ ath_hlo_value ath_hlo_sum_rows(ath_hlo *h, ath_hlo_value x);
 ath_hlo_value ath_hlo_sum_all(ath_hlo *h, ath_hlo_value x);
 /* A per-row value of the graph, [rows], in x's leading dimensions, repeated over its columns. */
 ath_hlo_value ath_hlo_per_row(ath_hlo *h, ath_hlo_value statistic, ath_hlo_value x);
-/* Leading dimensions counted as rows: [rows, columns]. */
+/* Leading dimensions counted as rows: [rows, columns]; and those cut into parts that divide them:
+ * [parts, rows / parts, columns]. */
 ath_hlo_value ath_hlo_matrix(ath_hlo *h, ath_hlo_value x);
+ath_hlo_value ath_hlo_rows_in_parts(ath_hlo *h, ath_hlo_value x, int parts);
 
 /* Which elements dropout keeps: i1 in the shape of `like`, bit-equal to ath_dropout_hash for any
  * number of devices, since each element's bits depend on its global index alone. The keys are

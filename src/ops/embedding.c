@@ -23,11 +23,6 @@ static ath_hlo_value ids_in_groups(ath_hlo *h, const attributes *its, ath_hlo_va
   return ath_hlo_subtract(h, ath_hlo_reshape(h, ids, 2, dims), first);
 }
 
-/* [n, width] → [groups, n / groups, width]. */
-static ath_hlo_value rows_in_groups(ath_hlo *h, const attributes *its, ath_hlo_value rows) {
-  int64_t dims[3] = {its->groups, rows.dims[0] / its->groups, rows.dims[1]};
-  return ath_hlo_reshape(h, rows, 3, dims);
-}
 
 /* --- backward: ids, dy → dtable ----------------------------------------------------- */
 
@@ -84,7 +79,22 @@ static ath_hlo_value sum_in_groups(ath_hlo *h, const attributes *its, ath_hlo_va
   int64_t dims[3] = {its->groups, its->rows / its->groups, its->width};
   ath_hlo_value zeros = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 3, dims, NULL);
   return ath_hlo_scatter_add_group_rows(h, zeros, ids_in_groups(h, its, ids),
-                                        rows_in_groups(h, its, dy));
+                                        ath_hlo_rows_in_parts(h, dy, its->groups));
+}
+
+/* [parts, rows, width]: each part of dy into a table of its own. */
+static ath_hlo_value sum_in_parts(ath_hlo *h, const attributes *its, ath_hlo_value ids,
+                                  ath_hlo_value dy, int parts) {
+  int64_t count = 1;
+  for (int i = 0; i < ids.rank; i++) count *= ids.dims[i];
+  int64_t dims[3] = {parts, its->rows, its->width}, id_dims[2] = {parts, count / parts};
+  ath_hlo_value zeros = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 3, dims, NULL);
+  return ath_hlo_scatter_add_group_rows(h, zeros, ath_hlo_reshape(h, ids, 2, id_dims),
+                                        ath_hlo_rows_in_parts(h, dy, parts));
+}
+
+static int64_t backward_summed_rows(const ath_node *node, const ath_type *inputs) {
+  return ((const attributes *)node->attributes)->groups > 1 ? 0 : ath_type_count(&inputs[0]);
 }
 
 /* The padding row's ids are moved outside of the table, where they add nothing. Sums in f32. */
@@ -96,7 +106,9 @@ static ath_status backward_stablehlo(const ath_hlo_call *call) {
     ath_hlo_value padding = ath_hlo_constant(h, ATH_HLO_I32, its->padding_index);
     ids = ath_hlo_select(h, ath_hlo_compare(h, "EQ", ids, padding), ath_hlo_fill(h, ids, -1), ids);
   }
-  if (its->groups > 1) {
+  if (call->parts > 0) {
+    call->outputs[0] = sum_in_parts(h, its, ids, ath_hlo_in(call, 1), call->parts);
+  } else if (its->groups > 1) {
     ath_hlo_out(call, 0, sum_in_groups(h, its, ids, ath_hlo_in(call, 1)));
   } else if (its->rows <= ONE_HOT_ROWS) {
     ath_hlo_out(call, 0, one_hot_product(h, ids, call->inputs[1], its->rows));
@@ -116,7 +128,8 @@ static int64_t backward_id_limit(const ath_node *node, const ath_type *inputs, i
 
 static const ath_op backward = {
   .name = "embedding_backward", .infer = backward_infer, .cpu = backward_cpu,
-  .id_limit = backward_id_limit, .stablehlo = backward_stablehlo};
+  .id_limit = backward_id_limit, .stablehlo = backward_stablehlo,
+  .summed_rows = backward_summed_rows};
 
 /* --- forward: table, ids → rows ----------------------------------------------------- */
 
@@ -177,7 +190,7 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo *h = call->hlo;
   ath_hlo_value table = call->inputs[0], ids = call->inputs[1];
   if (its->groups > 1)
-    ath_hlo_out(call, 0, ath_hlo_gather_group_rows(h, rows_in_groups(h, its, table),
+    ath_hlo_out(call, 0, ath_hlo_gather_group_rows(h, ath_hlo_rows_in_parts(h, table, its->groups),
                                                    ids_in_groups(h, its, ids)));
   else
     ath_hlo_out(call, 0, ath_hlo_gather_rows(h, table, ids));

@@ -87,11 +87,23 @@ static ath_status describe(const void *given, ath_buffer *out) {
                            its->transpose_b ? "ᵀ" : "");
 }
 
+/* The gradient of a weight sums over rows. */
+static int64_t summed_rows(const ath_node *node, const ath_type *inputs) {
+  const attributes *its = node->attributes;
+  return its->transpose_a && !its->transpose_b ? ath_type_rows(&inputs[0]) : 0;
+}
+
 /* a keeps its leading dimensions unless they are summed over; no operand is transposed in memory:
  * the product is told which dimension to sum over. */
 static ath_status stablehlo(const ath_hlo_call *call) {
   const attributes *its = call->node->attributes;
   ath_hlo *h = call->hlo;
+  if (call->parts > 0) {
+    ath_hlo_value rows[2] = {ath_hlo_rows_in_parts(h, call->inputs[0], call->parts),
+                             ath_hlo_rows_in_parts(h, call->inputs[1], call->parts)};
+    call->outputs[0] = ath_hlo_dot(h, rows[0], rows[1], 1, 1, 1, ATH_HLO_F32);
+    return ath_hlo_status(h);
+  }
   ath_hlo_value a = call->inputs[0], b = ath_hlo_matrix(h, call->inputs[1]);
   if (its->transpose_a) a = ath_hlo_matrix(h, a);
   ath_hlo_out(call, 0, ath_hlo_dot(h, a, b, 0, its->transpose_a ? 0 : a.rank - 1,
@@ -102,7 +114,7 @@ static ath_status stablehlo(const ath_hlo_call *call) {
 static const ath_op matmul = {
   .name = "matmul", .infer = infer, .grad = grad, .cpu = cpu, .cpu_scratch = cpu_scratch,
   .cpu_prepare = cpu_prepare, .cpu_release = cpu_release, .flops = flops, .describe = describe,
-  .stablehlo = stablehlo};
+  .stablehlo = stablehlo, .summed_rows = summed_rows};
 
 ath_value ath_matmul(ath_graph *g, ath_value a, ath_value b, bool transpose_a, bool transpose_b) {
   attributes its = {.transpose_a = transpose_a, .transpose_b = transpose_b};

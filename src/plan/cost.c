@@ -89,6 +89,12 @@ static bool is_continued(const ath_xla_instruction *fusion, const ath_xla_comput
          begins(called->name, "async_collective_fusion");
 }
 
+/* A TPU writes a reduce-scatter as a fusion of an all-reduce and the slices that are kept: the
+ * result is a device's share then. */
+static bool is_scattered(const ath_xla_computation *computation, const ath_xla_instruction *i) {
+  return begins(computation->name, "all-reduce-scatter") && i->group > 0;
+}
+
 /* Past the last place everything else is added to it: kinds times group sizes are few. */
 static void add_traffic(ath_cost *cost, const ath_xla_instruction *i, ath_collective kind,
                         double times) {
@@ -164,7 +170,9 @@ static ath_status add(adder *self, const ath_xla_computation *computation, doubl
     const ath_xla_instruction *i = &computation->instructions[k];
     ath_collective kind;
     if (is_collective(i, &kind)) {
-      add_traffic(self->cost, i, kind, times);
+      bool scattered = kind == ATH_ALL_REDUCE && is_scattered(computation, i);
+      if (scattered) add_traffic(self->cost, i, ATH_REDUCE_SCATTER, times / (double)i->group);
+      else add_traffic(self->cost, i, kind, times);
       continue;
     }
     if (!inside && i->cycles >= 0) {

@@ -35,13 +35,15 @@ typedef struct ath_hlo_value {
 static inline bool ath_hlo_given(ath_hlo_value v) { return v.id >= 0; }
 
 /* One node as its operation prints it: reads inputs, fills in outputs (whose types must be the
- * node's). */
+ * node's). With parts > 0, for operations with `summed_rows` alone, output 0 is f32 [parts, …]: the
+ * sums over equal parts of the rows, which someone else adds up. */
 typedef struct ath_hlo_call {
   ath_hlo *hlo;
   const ath_node *node;
   const ath_type *input_types, *output_types; /* by position */
   const ath_hlo_value *inputs;                /* ATH_HLO_NONE where the node has ATH_NO_VALUE */
   ath_hlo_value *outputs;
+  int parts;
 } ath_hlo_call;
 
 ath_status ath_hlo_status(const ath_hlo *self) ATH_MUST_CHECK;

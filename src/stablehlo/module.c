@@ -27,6 +27,7 @@ typedef struct printer {
   ath_hlo *hlo;
   bool *needed;          /* by node */
   bool *read;            /* by value: by a needed node, an output or an assignment */
+  bool *in_parts;        /* by value: printed as sums over parts of the rows */
   ath_hlo_value *values; /* by value, once it is printed */
   const char *scope;     /* of the latest node; not ended by a NUL */
   size_t scope_length;
@@ -48,6 +49,46 @@ static void mark_read(const printer *p) {
   for (size_t i = 0; i < ath_graph_output_count(g); i++) {
     const char *name;
     p->read[ath_graph_output_at(g, i, &name)] = true;
+  }
+}
+
+/* --- sums in parts -------------------------------------------------------------------------- */
+
+static bool is_convert(const ath_node *node) { return strcmp(node->op->name, "convert") == 0; }
+
+/* Whether a node's output 0 is a sum over rows that can be cut into the parts. */
+static bool sums_rows(const printer *p, const ath_node *node) {
+  ath_type types[ATH_MAX_OUTPUTS];
+  if (node->op->summed_rows == NULL || node->input_count > ATH_MAX_OUTPUTS) return false;
+  for (int i = 0; i < node->input_count; i++)
+    types[i] = ath_graph_type(p->graph, node->inputs[i]);
+  int64_t rows = node->op->summed_rows(node, types);
+  return rows > 0 && rows % p->sharding->parts == 0;
+}
+
+/* Whether a value is a sum over rows, or a sum or another precision of such, that only one node
+ * reads; with `mark` it is marked. */
+static bool find_parts(const printer *p, ath_value value, bool mark, int depth) {
+  const ath_node *node = ath_graph_producer(p->graph, value);
+  if (node == NULL || depth > 8 || ath_graph_uses(p->graph, value) != 1) return false;
+  bool found = sums_rows(p, node);
+  if (!found && (is_convert(node) || node->op == &ath_op_sum)) {
+    found = true;
+    for (int i = 0; i < node->input_count; i++)
+      found = found && find_parts(p, node->inputs[i], mark, depth + 1);
+  }
+  if (mark) p->in_parts[value] = true;
+  return found;
+}
+
+/* Sums are met after their addends, so from the end: a sum within a sum is then marked already. */
+static void mark_parts(const printer *p) {
+  if (p->sharding == NULL || p->sharding->parts < 2) return;
+  for (size_t i = ath_graph_node_count(p->graph); i-- > 0;) {
+    const ath_node *node = ath_graph_node(p->graph, i);
+    if (node->op != &ath_op_sum || !p->needed[i] || p->in_parts[node->outputs[0]]) continue;
+    if (find_parts(p, node->inputs[0], false, 0) && find_parts(p, node->inputs[1], false, 0))
+      for (int k = 0; k < 2; k++) find_parts(p, node->inputs[k], true, 0);
   }
 }
 
@@ -114,7 +155,7 @@ static ath_status make_signature(printer *p, ath_arena *arena) {
 
 /* --- shardings ------------------------------------------------------------------------------- */
 
-/* The annotation of a port or, kind −1, of a value inside; empty where there is none. */
+/* The annotation of a port or, kind −1 and −2, of a value inside; empty where there is none. */
 static ath_status sharding_text(const printer *p, int kind, const char *name,
                                 const ath_type *type, ath_buffer *out) {
   ath_buffer_clear(out);
@@ -127,11 +168,11 @@ static ath_status sharding_text(const printer *p, int kind, const char *name,
 }
 
 /* A value inside is held to its sharding by a call that the partitioner takes out again. */
-static ath_hlo_value constrain(printer *p, ath_value value, ath_hlo_value printed) {
+static ath_hlo_value constrain(printer *p, int kind, ath_value value, ath_hlo_value printed) {
   ath_buffer text = ath_buffer_make(1 << 12);
   ath_type type = ath_graph_type(p->graph, value);
   ath_status status =
-      sharding_text(p, -1, ath_graph_value_name(p->graph, value), &type, &text);
+      sharding_text(p, kind, ath_graph_value_name(p->graph, value), &type, &text);
   if (status != ATH_OK) ath_hlo_fail(p->hlo, status, "%s", ath_error_text());
   else if (text.length > 0)
     printed = ath_hlo_statement(
@@ -170,11 +211,26 @@ static ath_hlo_value value_of(printer *p, ath_value value) {
   return p->values[value];
 }
 
-/* The sum of gradients lies in graph/, which knows nothing of this text. */
-static ath_status print_operation(const ath_hlo_call *call) {
+/* The sum of gradients lies in graph/, which knows nothing of this text. Of parts, only the last
+ * sum adds them up. */
+static void print_sum(printer *p, const ath_hlo_call *call) {
+  const ath_node *node = call->node;
+  ath_hlo_value sum = ath_hlo_binary(call->hlo, "add", call->inputs[0], call->inputs[1]);
+  if (p->in_parts[node->inputs[0]] && !p->in_parts[node->outputs[0]]) {
+    sum = ath_hlo_reduce(call->hlo, "add", constrain(p, -2, node->outputs[0], sum), 1u << 0);
+    sum = ath_hlo_convert(call->hlo, sum, (ath_hlo_dtype)call->output_types[0].dtype);
+  }
+  call->outputs[0] = sum;
+}
+
+static ath_status print_operation(printer *p, const ath_hlo_call *call) {
   const ath_node *node = call->node;
   if (node->op == &ath_op_sum) {
-    call->outputs[0] = ath_hlo_binary(call->hlo, "add", call->inputs[0], call->inputs[1]);
+    print_sum(p, call);
+    return ATH_OK;
+  }
+  if (call->parts > 0 && is_convert(node)) { /* parts are f32 */
+    call->outputs[0] = call->inputs[0];
     return ATH_OK;
   }
   if (node->op->stablehlo != NULL) return node->op->stablehlo(call);
@@ -187,13 +243,17 @@ static void take_outputs(printer *p, const ath_hlo_call *call) {
   for (int o = 0; o < call->node->output_count; o++) {
     ath_value value = call->node->outputs[o];
     if (!p->read[value]) continue;
+    if (p->in_parts[value]) {
+      p->values[value] = constrain(p, -2, value, call->outputs[o]);
+      continue;
+    }
     char text[96];
     if (!ath_hlo_want(p->hlo, ath_hlo_given(call->outputs[o]) &&
                       ath_hlo_has_type(call->outputs[o], &call->output_types[o]),
                       "output %d of its StableHLO text is not %s", o,
                       ath_type_text(&call->output_types[o], text)))
       return;
-    p->values[value] = constrain(p, value, call->outputs[o]);
+    p->values[value] = constrain(p, -1, value, call->outputs[o]);
   }
 }
 
@@ -220,8 +280,9 @@ static ath_status print_node(printer *p, const ath_node *node) {
   }
   ath_hlo_call call = {.hlo = p->hlo, .node = node, .input_types = types,
                        .output_types = output_types, .inputs = values, .outputs = results};
+  if (outputs > 0 && p->in_parts[node->outputs[0]]) call.parts = p->sharding->parts;
   ath_hlo_enter(p->hlo, node->name);
-  if (status == ATH_OK) status = ath_context(print_operation(&call), "%s", node->name);
+  if (status == ATH_OK) status = ath_context(print_operation(p, &call), "%s", node->name);
   if (status == ATH_OK) take_outputs(p, &call);
   if (status == ATH_OK) status = ath_hlo_status(p->hlo);
   free(types);
@@ -309,8 +370,9 @@ static ath_status create(printer *p) {
   size_t values = ath_graph_value_count(p->graph);
   p->needed = calloc(ath_graph_node_count(p->graph) + 1, sizeof *p->needed);
   p->read = calloc(values + 1, sizeof *p->read);
+  p->in_parts = calloc(values + 1, sizeof *p->in_parts);
   p->values = calloc(values + 1, sizeof *p->values);
-  if (p->needed == NULL || p->read == NULL || p->values == NULL)
+  if (p->needed == NULL || p->read == NULL || p->in_parts == NULL || p->values == NULL)
     return ath_fail(ATH_NO_MEMORY, "no memory to print a graph");
   for (size_t v = 0; v < values; v++) p->values[v] = ATH_HLO_NONE;
   return ath_hlo_create(&p->hlo);
@@ -320,6 +382,7 @@ static ath_status print_all(printer *p, ath_arena *arena) {
   ATH_TRY(create(p));
   ATH_TRY(ath_graph_mark_needed(p->graph, p->needed));
   mark_read(p);
+  mark_parts(p);
   ATH_TRY(make_signature(p, arena));
   ATH_TRY(print_head(p));
   ATH_TRY(print_nodes(p));
@@ -339,6 +402,7 @@ ath_status ath_hlo_module_print(const ath_graph *graph, const ath_hlo_module_opt
   ath_hlo_destroy(p.hlo);
   free(p.needed);
   free(p.read);
+  free(p.in_parts);
   free(p.values);
   return status;
 }

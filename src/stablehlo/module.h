@@ -26,12 +26,17 @@ typedef struct ath_hlo_port {
 
 /* Where a value lies on a mesh of devices. Writes the text of an mhlo.sharding attribute,
  * "{replicated}" or "{devices=[4,1]<=[4]}", for an argument, a result, or, for ATH_HLO_* kind −1,
- * a value inside (name = the node's). Appending nothing means: no annotation. */
+ * a value inside (name = the node's). Appending nothing means: no annotation.
+ *
+ * Where several sums over a batch's rows are added, each device adds its parts of them first, so
+ * that one sum travels instead of several: they are printed with the parts as dimension 0, which is
+ * what kind −2 asks about; `type` is the sum's. */
 typedef struct ath_hlo_sharding {
   ath_status (*print)(void *user, int kind, const char *name, const ath_type *type,
                       ath_buffer *out);
   void *user;
   int partitions; /* of the module: mhlo.num_partitions */
+  int parts;      /* devices that share the rows of a batch */
 } ath_hlo_sharding;
 
 typedef struct ath_hlo_module_options {

@@ -200,6 +200,34 @@ static void values_inside_are_held_where_their_variable_or_batch_lies(void **sta
   ath_graph_destroy(g);
 }
 
+/* A table that is both looked up and multiplied with, as word embeddings are: each device adds its
+ * parts of the two gradients, and one sum travels. */
+static void gradients_of_a_tied_matrix_are_added_before_they_are_reduced(void **state) {
+  (void)state;
+  ath_graph *g;
+  ath_arena *arena;
+  ath_hlo_signature signature;
+  ath_buffer text = ath_buffer_make(1 << 20);
+  assert_ok(ath_graph_create(&g));
+  assert_ok(ath_arena_create(1 << 20, &arena));
+  ath_value table = ath_graph_variable(g, "table", ath_type_make(ATH_F32, 2, 2048, 32)), gradient;
+  ath_value ids = ath_graph_input(g, "ids", ath_type_make(ATH_I32, 2, 8, 4));
+  ath_value x = ath_embedding(g, table, ids, -1);
+  ath_value y = ath_linear(g, x, table, ATH_NO_VALUE);
+  assert_ok(ath_graph_gradients(g, ath_reduce_sum(g, ath_gelu(g, y, 0)), &table, 1, &gradient));
+  ath_graph_assign(g, table, gradient);
+  const ath_mesh mesh = {2, 2, 1};
+  assert_ok(ath_partition_print_module(&mesh, g, arena, &signature, &text));
+  assert_has(&text, "contracting_dims = [1] x [1]");
+  assert_has(&text, "{mhlo.sharding = \"{devices=[4,1,1]<=[4]}\"} : (tensor<4x2048x32xf32>)");
+  const char *reduce = "across dimensions = [0] : (tensor<4x2048x32xf32>";
+  assert_has(&text, reduce);
+  assert_null(strstr(strstr(text.bytes, reduce) + 1, reduce));
+  ath_arena_destroy(arena);
+  ath_buffer_free(&text);
+  ath_graph_destroy(g);
+}
+
 static void a_batch_that_does_not_divide_is_refused_with_the_numbers(void **state) {
   (void)state;
   ath_graph *g = make_step(6);
@@ -302,6 +330,7 @@ int main(void) {
     cmocka_unit_test(matrices_are_cut_by_fsdp_along_their_largest_dimension_that_divides),
     cmocka_unit_test(batches_are_cut_by_data_and_fsdp),
     cmocka_unit_test(values_inside_are_held_where_their_variable_or_batch_lies),
+    cmocka_unit_test(gradients_of_a_tied_matrix_are_added_before_they_are_reduced),
     cmocka_unit_test(a_batch_that_does_not_divide_is_refused_with_the_numbers),
     cmocka_unit_test(parts_put_together_are_the_whole),
     cmocka_unit_test(on_one_device_the_part_is_the_whole),

@@ -91,6 +91,13 @@ static void row_and_norm_shapes(void **state) {
                  "embedding: ids is f32[4], not i32");
   assert_refused(ath_embedding(graph, f32(1, 5, 0, 0), i32(1, 4, 0), -1),
                  "the table is f32[5], not [rows, width]");
+  assert_refused(ath_choose_rows(graph, f32(2, 8, 3, 0), i32(1, 6, 0), 4),
+                 "table of 8 rows and ids of rank 1 with 6 elements cannot be cut into 4");
+  assert_refused(ath_dropout(graph, f32(2, 5, 3, 0),
+                             (ath_dropout_place){.rate = 0.5f, .by_rows = true,
+                                                 .step = in("step", ath_type_make(ATH_U32, 0)),
+                                                 .rows = i32(1, 4, 0)}),
+                 "the dropout rows i32[4] are not one for each row of x f32[5, 3]");
   assert_refused(ath_embedding(graph, f32(2, 5, 3, 0), i32(1, 4, 0), 5),
                  "padding index 5 is not a row of the table f32[5, 3]");
   assert_refused(ath_layer_norm(graph, f32(2, 4, 3, 0), f32(1, 4, 0, 0), f32(1, 3, 0, 0), 1e-5f),

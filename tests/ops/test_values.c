@@ -234,6 +234,30 @@ static void norms(void **state) {
   end(&t);
 }
 
+/* Chosen rows are masked as in the whole matrix. */
+static void chosen_rows_keep_the_masks_of_their_places(void **state) {
+  (void)state;
+  enum { ROWS = 12, WIDTH = 9, CHOSEN = 6 };
+  trial t = begin();
+  ath_value x = value(&t, "x", ath_type_make(ATH_F32, 2, ROWS, WIDTH));
+  ath_value ids = value(&t, "ids", ath_type_make(ATH_I32, 1, CHOSEN));
+  ath_value step = value(&t, "step", ath_type_make(ATH_U32, 0));
+  ath_dropout_place place = {.rate = 0.4f, .seed = 3, .site = 8, .step = step};
+  ath_value whole = ath_dropout(t.graph, x, place);
+  place.by_rows = true;
+  place.rows = ids;
+  ath_value chosen = ath_dropout(t.graph, ath_choose_rows(t.graph, x, ids, 3), place);
+  fill(&t);
+  static const int32_t rows[CHOSEN] = {3, 0, 5, 7, 8, 8}; /* two of each four */
+  *(uint32_t *)at(&t, step) = 2;
+  memcpy(at(&t, ids), rows, sizeof rows);
+  assert_ok(interpreter_run(&t.run));
+  for (int i = 0; i < CHOSEN; i++)
+    assert_memory_equal(at(&t, chosen) + i * WIDTH, at(&t, whole) + rows[i] * WIDTH,
+                        WIDTH * sizeof(float));
+  end(&t);
+}
+
 static void embedding_and_its_bad_id(void **state) {
   (void)state;
   trial t = begin();
@@ -420,6 +444,7 @@ int main(void) {
     cmocka_unit_test(dropout_depends_on_seed_step_site_and_index),
     cmocka_unit_test(dropout_of_a_scalar),
     cmocka_unit_test(norms),
+    cmocka_unit_test(chosen_rows_keep_the_masks_of_their_places),
     cmocka_unit_test(embedding_and_its_bad_id),
     cmocka_unit_test(attention_masks_drops_and_gives_zeros_without_keys),
     cmocka_unit_test(cross_entropy_sums_and_its_bad_label),

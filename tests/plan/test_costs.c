@@ -208,6 +208,24 @@ static void a_transfer_beside_other_work_counts_once(void **state) {
   close_program(&p);
 }
 
+/* As libtpu writes it: the fusion's all-reduce is of 8 x 1024 numbers, a device keeps 1 x 1024. */
+static void an_all_reduce_of_which_a_share_is_kept_is_a_reduce_scatter(void **state) {
+  (void)state;
+  ath_buffer module = ath_buffer_make(1 << 20);
+  const made reduce = {.name = "all-reduce.1", .opcode = "all-reduce", .element = 11, .rows = 8,
+                       .columns = 1024, .group = 8};
+  const made entry = {.name = "fusion.1", .opcode = "fusion", .element = 11, .rows = 1,
+                      .columns = 1024, .called = {1}, .called_count = 1};
+  put_named(&module, 1, "all-reduce-scatter.7", &reduce, 1);
+  put_named(&module, 2, "main", &entry, 1);
+  opened p;
+  open_program(&p, with_config(&module, 2));
+  assert_int_equal(p.cost.traffic_count, 1);
+  assert_int_equal(p.cost.traffic[0].kind, ATH_REDUCE_SCATTER);
+  assert_int_equal((int)p.cost.traffic[0].bytes, 1024 * 4);
+  close_program(&p);
+}
+
 static void what_has_no_estimate_is_counted(void **state) {
   (void)state;
   opened p;
@@ -361,6 +379,7 @@ int main(void) {
     cmocka_unit_test(sizes_are_elements_times_their_width),
     cmocka_unit_test(transfers_are_listed_by_kind_and_group),
     cmocka_unit_test(a_transfer_beside_other_work_counts_once),
+    cmocka_unit_test(an_all_reduce_of_which_a_share_is_kept_is_a_reduce_scatter),
     cmocka_unit_test(what_has_no_estimate_is_counted),
     cmocka_unit_test(operations_have_our_names_and_layers_come_together),
     cmocka_unit_test(a_program_cut_anywhere_is_refused_or_read),

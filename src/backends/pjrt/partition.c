@@ -130,6 +130,15 @@ static bool is_cut_by_model(const ath_partition *self, const char *name, const a
   return columns == self->qkv || strcmp(base_name(name), "attention") == 0;
 }
 
+/* Whether a value not cut by `model` is surely the same along it. What is gathered behind attention
+ * or comes back into it may be the heads' columns, which are as many as the hidden ones. */
+static bool is_whole(const char *name) {
+  const char *base = base_name(name);
+  if (strstr(name, "attention/") == NULL) return true;
+  return begins_with(base, "linear") || begins_with(base, "residual_norm") ||
+         begins_with(base, "layer_norm");
+}
+
 /* Without a `model` axis every value that has a row per record, token or chosen token is cut like
  * the batch. With it, only values whose place along that axis is known are held to one. */
 static bool split_activation(const ath_partition *self, const char *name, const ath_type *type,
@@ -143,8 +152,18 @@ static bool split_activation(const ath_partition *self, const char *name, const 
   const char *base = base_name(name);
   if (strcmp(base, "attention.1") == 0 && type->rank == 3) out->axes[1] = ATH_AXIS_MODEL;
   else if (is_cut_by_model(self, name, type)) out->axes[type->rank - 1] = ATH_AXIS_MODEL;
-  else return begins_with(base, "residual_norm") || begins_with(base, "layer_norm");
+  else return is_whole(name);
   return true;
+}
+
+/* Of a gradient in parts, one of each device that has its own rows: whole but for `model`'s cut. */
+static ath_status print_in_parts(const ath_partition *self, const char *name, const ath_type *type,
+                                 ath_buffer *out) {
+  ath_split split, parts = {.axes = {ATH_AXIS_DATA | ATH_AXIS_FSDP}};
+  bool lies = ath_partition_split(self, -1, name, type, &split);
+  if (type->rank >= ATH_MAX_RANK) return ath_fail(ATH_INTERNAL, "%s: no room for parts", name);
+  for (int d = 0; lies && d < type->rank; d++) parts.axes[d + 1] = split.axes[d] & ATH_AXIS_MODEL;
+  return ath_split_print(&parts, &self->mesh, type->rank + 1, out);
 }
 
 bool ath_partition_split(const ath_partition *self, int kind, const char *name,
@@ -168,6 +187,7 @@ static ath_status print(void *user, int kind, const char *name, const ath_type *
                         ath_buffer *out) {
   const ath_partition *self = user;
   ath_split split;
+  if (kind == -2) return print_in_parts(self, name, type, out);
   if (!ath_partition_split(self, kind, name, type, &split)) return ATH_OK;
   return ath_split_print(&split, &self->mesh, type->rank, out);
 }
@@ -178,7 +198,8 @@ ath_status ath_partition_create(const ath_mesh *mesh, const ath_graph *graph,
                                 ath_partition *out) {
   *out = (ath_partition){.mesh = *mesh, .graph = graph};
   out->sharding =
-      (ath_hlo_sharding){.print = print, .user = out, .partitions = ath_mesh_devices(mesh)};
+      (ath_hlo_sharding){.print = print, .user = out, .partitions = ath_mesh_devices(mesh),
+                         .parts = ath_mesh_along(mesh, ATH_AXIS_DATA | ATH_AXIS_FSDP)};
   ath_status status = check_graph(out);
   if (status == ATH_OK) status = ath_hash_map_create(FOLLOWERS_MAX, &out->followers);
   if (status == ATH_OK) status = look_at_graph(out);
