@@ -93,45 +93,144 @@ static ath_hlo_value scores(ath_hlo *h, ath_hlo_value q, ath_hlo_value k, ath_hl
   return ath_hlo_add(h, ath_hlo_times(h, dot, 1 / sqrt((double)s.head_size)), bias);
 }
 
+/* The largest square of a row's length among all rows of all heads: f32 []. */
+static ath_hlo_value longest(ath_hlo *h, ath_hlo_value rows) {
+  rows = ath_hlo_convert(h, rows, ATH_HLO_F32);
+  ath_hlo_value squares = ath_hlo_reduce_columns(h, "add", ath_hlo_multiply(h, rows, rows));
+  return ath_hlo_reduce(h, "maximum", squares, 7);
+}
+
+/* Scores below this in size need no shift before the exponential: neither it nor a sum of 2^20 of
+ * them overflows, and none is lost. */
+enum { SMALL_SCORE = 60 };
+
+/* What is subtracted from each row's scores before the exponential: [batch, heads, length]. |q| |k|
+ * bounds them (Cauchy and Schwarz). Only where the bound is not small the rows' maxima are looked
+ * for, which would cost another pass over the scores, a fifteenth of a step of RoBERTa-base. */
+static ath_hlo_value row_shifts(ath_hlo *h, ath_hlo_value q, ath_hlo_value k, ath_hlo_value mask,
+                                ath_attention_shape s) {
+  int64_t dims[3] = {s.batch, s.heads, s.length};
+  double limit = (double)SMALL_SCORE * SMALL_SCORE * (double)s.head_size;
+  ath_hlo_value bound = ath_hlo_multiply(h, longest(h, q), longest(h, k));
+  ath_hlo_value small =
+      ath_hlo_compare(h, "LE", bound, ath_hlo_constant(h, ATH_HLO_F32, limit));
+  ath_hlo_value zeros = ath_hlo_broadcast(h, ath_hlo_constant(h, ATH_HLO_F32, 0), 3, dims, NULL);
+  ath_hlo_value shifts = ath_hlo_if(h, small, zeros);
+  ath_hlo_else(h, zeros);
+  ath_hlo_value highest = ath_hlo_reduce_columns(h, "maximum", scores(h, q, k, mask, s));
+  ath_hlo_value lowest = ath_hlo_constant(h, ATH_HLO_F32, -INFINITY);
+  ath_hlo_value keyless = ath_hlo_compare(h, "EQ", highest, lowest);
+  ath_hlo_end(h, ath_hlo_select(h, keyless, zeros, highest));
+  return shifts;
+}
+
+/* The exponentials, before they are divided by their rows' sums. They are kept for the backward
+ * direction: in bf16 they are half the bytes of the scores, and need neither the exponential nor
+ * dropout's hash again, whose mask is their sign. */
+typedef struct weights {
+  ath_hlo_value signed_exps; /* [batch, heads, length, length], of qkv's type; < 0 where dropped */
+  ath_hlo_value shifts, sums; /* f32 [batch, heads, length]; a row without keys has the sum 1 */
+} weights;
+
+static weights weigh(const ath_hlo_call *call, ath_hlo_value q, ath_hlo_value k,
+                     ath_hlo_value step) {
+  const attributes *its = call->node->attributes;
+  ath_attention_shape s = shape_of(its, &call->input_types[0]);
+  ath_hlo *h = call->hlo;
+  ath_hlo_value mask = call->inputs[1], shifts = row_shifts(h, q, k, mask, s);
+  ath_hlo_value x = scores(h, q, k, mask, s);
+  ath_hlo_value exps = ath_hlo_unary(
+      h, "exponential", ath_hlo_subtract(h, x, ath_hlo_broadcast_columns(h, shifts, x)));
+  ath_hlo_value sums = ath_hlo_reduce_columns(h, "add", exps);
+  ath_hlo_value keyless = ath_hlo_compare(h, "EQ", sums, ath_hlo_constant(h, ATH_HLO_F32, 0));
+  sums = ath_hlo_select(h, keyless, ath_hlo_fill(h, sums, 1), sums);
+  if (its->dropout.rate > 0)
+    exps = ath_hlo_select(h, ath_hlo_dropout_keep(h, &its->dropout, step, exps), exps,
+                          ath_hlo_unary(h, "negate", exps));
+  return (weights){
+    .signed_exps = ath_hlo_convert(h, exps, q.dtype), .shifts = shifts, .sums = sums};
+}
+
+/* The exponentials that dropout keeps. */
+static ath_hlo_value kept_exps(ath_hlo *h, const attributes *its, const weights *w) {
+  if (its->dropout.rate == 0) return w->signed_exps;
+  return ath_hlo_binary(h, "maximum", w->signed_exps, ath_hlo_constant(h, w->signed_exps.dtype, 0));
+}
+
 /* --- backward again ----------------------------------------------------------------- */
 
-/* D = Σ dout out over each head: [batch, heads, length]. */
-static ath_hlo_value row_corrections(ath_hlo *h, ath_hlo_value out, ath_hlo_value dout,
-                                     ath_attention_shape s) {
-  int64_t split[4] = {s.batch, s.length, s.heads, s.head_size};
-  ath_hlo_value product = ath_hlo_reshape(h, ath_hlo_multiply(h, out, dout), 4, split);
-  return ath_hlo_transpose(h, ath_hlo_reduce_columns(h, "add", product), (int[]){0, 2, 1});
+/* D = Σ dout out over each head: [batch, heads, length]. As a product with the matrix that has 1
+ * where a column belongs to a head, since sums over parts of a row are slow where rows lie across a
+ * vector unit. In bf16 the products are rounded, as dout and out were. */
+static ath_hlo_value row_corrections(const ath_hlo_call *call, ath_attention_shape s) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_dtype dtype = call->inputs[0].dtype;
+  int64_t dims[2] = {s.heads * s.head_size, s.heads};
+  ath_hlo_value column = ath_hlo_iota(h, ATH_HLO_I32, 2, dims, 0);
+  ath_hlo_value size = ath_hlo_constant(h, ATH_HLO_I32, (double)s.head_size);
+  ath_hlo_value belongs = ath_hlo_compare(h, "EQ", ath_hlo_binary(h, "divide", column, size),
+                                          ath_hlo_iota(h, ATH_HLO_I32, 2, dims, 1));
+  ath_hlo_value product = ath_hlo_multiply(h, ath_hlo_in(call, 2), ath_hlo_in(call, 4));
+  ath_hlo_value sums = ath_hlo_dot(h, ath_hlo_convert(h, product, dtype),
+                                   ath_hlo_convert(h, belongs, dtype), 0, 2, 0, ATH_HLO_F32);
+  return ath_hlo_transpose(h, sums, (int[]){0, 2, 1});
+}
+
+/* dS / sqrt(head size), of qkv's type. */
+static ath_hlo_value score_gradients(const ath_hlo_call *call, const weights *w, ath_hlo_value dout,
+                                     ath_hlo_value v, ath_attention_shape s) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  ath_hlo_value d = row_corrections(call, s);
+  ath_hlo_value dp = ath_hlo_dot(h, dout, v, 2, 3, 3, ATH_HLO_F32);
+  if (its->dropout.rate > 0) {
+    ath_hlo_value zero = ath_hlo_constant(h, w->signed_exps.dtype, 0);
+    ath_hlo_value scaled = ath_hlo_times(h, dp, (double)ath_dropout_scale(&its->dropout));
+    dp = ath_hlo_select(h, ath_hlo_compare(h, "GT", w->signed_exps, zero), scaled,
+                        ath_hlo_fill(h, dp, 0));
+  }
+  ath_hlo_value change = ath_hlo_subtract(h, dp, ath_hlo_broadcast_columns(h, d, dp));
+  ath_hlo_value exps =
+      ath_hlo_unary(h, "abs", ath_hlo_convert(h, w->signed_exps, ATH_HLO_F32));
+  ath_hlo_value factor = ath_hlo_divide(
+      h, ath_hlo_constant(h, ATH_HLO_F32, 1 / sqrt((double)s.head_size)), w->sums);
+  ath_hlo_value p = ath_hlo_multiply(h, exps, ath_hlo_broadcast_columns(h, factor, exps));
+  return ath_hlo_convert(h, ath_hlo_multiply(h, p, change), w->signed_exps.dtype);
+}
+
+/* dropout(P)ᵀ dout; P's division by the rows' sums is done to dout, which is smaller. */
+static ath_hlo_value value_gradients(const ath_hlo_call *call, const weights *w,
+                                     ath_hlo_value dout) {
+  const attributes *its = call->node->attributes;
+  ath_hlo *h = call->hlo;
+  double scale = (double)ath_dropout_scale(&its->dropout);
+  ath_hlo_value factor =
+      ath_hlo_divide(h, ath_hlo_constant(h, ATH_HLO_F32, scale), w->sums);
+  ath_hlo_value wide = ath_hlo_convert(h, dout, ATH_HLO_F32);
+  wide = ath_hlo_multiply(h, wide, ath_hlo_broadcast_columns(h, factor, wide));
+  return ath_hlo_dot(h, kept_exps(h, its, w), ath_hlo_convert(h, wide, dout.dtype), 2, 2, 2,
+                     ATH_HLO_F32);
 }
 
 /* The formulas at the top; products of the operands' type, all between them in f32. */
 static ath_status backward_stablehlo(const ath_hlo_call *call) {
-  const attributes *its = call->node->attributes;
-  ath_attention_shape s = shape_of(its, &call->input_types[0]);
+  ath_attention_shape s = shape_of(call->node->attributes, &call->input_types[0]);
   ath_hlo *h = call->hlo;
-  ath_hlo_dtype dtype = call->inputs[0].dtype;
   ath_hlo_value q = by_heads(h, call->inputs[0], 0, s), k = by_heads(h, call->inputs[0], 1, s);
   ath_hlo_value v = by_heads(h, call->inputs[0], 2, s), dout = by_heads(h, call->inputs[4], 0, s);
-  ath_hlo_value x = scores(h, q, k, call->inputs[1], s);
-  ath_hlo_value lse = ath_hlo_broadcast_columns(h, call->inputs[3], x);
-  ath_hlo_value p = ath_hlo_unary(h, "exponential", ath_hlo_subtract(h, x, lse));
-  ath_hlo_value dropped = p, dp = ath_hlo_dot(h, dout, v, 2, 3, 3, ATH_HLO_F32);
-  if (its->dropout.rate > 0) {
-    double scale = (double)ath_dropout_scale(&its->dropout);
-    ath_hlo_value keep = ath_hlo_dropout_keep(h, &its->dropout, call->inputs[5], p);
-    ath_hlo_value zeros = ath_hlo_fill(h, p, 0);
-    dropped = ath_hlo_select(h, keep, ath_hlo_times(h, p, scale), zeros);
-    dp = ath_hlo_select(h, keep, ath_hlo_times(h, dp, scale), zeros);
-  }
-  ath_hlo_value d = row_corrections(h, ath_hlo_in(call, 2), ath_hlo_in(call, 4), s);
-  ath_hlo_value change = ath_hlo_subtract(h, dp, ath_hlo_broadcast_columns(h, d, dp));
-  ath_hlo_value ds = ath_hlo_multiply(h, p, change);
-  ds = ath_hlo_convert(h, ath_hlo_times(h, ds, 1 / sqrt((double)s.head_size)), dtype);
-  dropped = ath_hlo_convert(h, dropped, dtype);
+  weights w;
+  ath_hlo_value kept[2];
+  if (ath_hlo_kept(h, call->node->inputs[3], kept, 2))
+    w = (weights){.signed_exps = kept[0], .shifts = ATH_HLO_NONE, .sums = kept[1]};
+  else
+    w = weigh(call, q, k, call->inputs[5]);
+  ath_hlo_value ds = score_gradients(call, &w, dout, v, s);
   ath_hlo_value parts[3] = {ath_hlo_dot(h, ds, k, 2, 3, 2, ATH_HLO_F32),
                             ath_hlo_dot(h, ds, q, 2, 2, 2, ATH_HLO_F32),
-                            ath_hlo_dot(h, dropped, dout, 2, 2, 2, ATH_HLO_F32)};
-  for (int i = 0; i < 3; i++) parts[i] = side_by_side(h, parts[i], dtype, s);
-  ath_hlo_out(call, 0, ath_hlo_concatenate(h, parts, 3, 2));
+                            value_gradients(call, &w, dout)};
+  for (int i = 0; i < 3; i++) parts[i] = side_by_side(h, parts[i], q.dtype, s);
+  ath_hlo_keep(h, call->node->outputs[0], parts, ATH_HLO_PARTS); /* for the bias's gradient */
+  ath_hlo_out(call, 0, ath_hlo_concatenate(h, parts, ATH_HLO_PARTS, 2));
   return ath_hlo_status(h);
 }
 
@@ -204,32 +303,22 @@ static ath_status describe(const void *given, ath_buffer *out) {
 }
 
 /* The product with V comes before the division, which then is done for head size columns instead
- * of length. A row without keys has the highest score −∞: with 0 in its place every share is
- * exp(−∞) = 0, the total counts as 1, and out and lse are 0 without a choice. */
+ * of length. */
 static ath_status stablehlo(const ath_hlo_call *call) {
   const attributes *its = call->node->attributes;
   ath_attention_shape s = shape_of(its, &call->input_types[0]);
   ath_hlo *h = call->hlo;
-  ath_hlo_value qkv = call->inputs[0], lowest = ath_hlo_constant(h, ATH_HLO_F32, -INFINITY);
+  ath_hlo_value qkv = call->inputs[0];
   ath_hlo_value q = by_heads(h, qkv, 0, s), k = by_heads(h, qkv, 1, s);
-  ath_hlo_value x = scores(h, q, k, call->inputs[1], s);
-  ath_hlo_value highest = ath_hlo_reduce_columns(h, "maximum", x);
-  highest = ath_hlo_select(h, ath_hlo_compare(h, "EQ", highest, lowest),
-                           ath_hlo_fill(h, highest, 0), highest);
-  ath_hlo_value shares = ath_hlo_unary(
-      h, "exponential", ath_hlo_subtract(h, x, ath_hlo_broadcast_columns(h, highest, x)));
-  ath_hlo_value total = ath_hlo_reduce_columns(h, "add", shares);
-  total = ath_hlo_binary(h, "maximum", total, ath_hlo_constant(h, ATH_HLO_F32, 1));
+  weights w = weigh(call, q, k, call->inputs[2]);
+  ath_hlo_keep(h, call->node->outputs[1], (ath_hlo_value[]){w.signed_exps, w.sums}, 2);
+  ath_hlo_value out = ath_hlo_dot(h, kept_exps(h, its, &w), by_heads(h, qkv, 2, s), 2, 3, 2,
+                                  ATH_HLO_F32);
   double scale = (double)ath_dropout_scale(&its->dropout);
-  if (its->dropout.rate > 0)
-    shares = ath_hlo_select(h, ath_hlo_dropout_keep(h, &its->dropout, call->inputs[2], shares),
-                            shares, ath_hlo_fill(h, shares, 0));
-  ath_hlo_value out = ath_hlo_dot(h, ath_hlo_convert(h, shares, qkv.dtype), by_heads(h, qkv, 2, s),
-                                  2, 3, 2, ATH_HLO_F32);
-  ath_hlo_value factor = ath_hlo_divide(h, ath_hlo_constant(h, ATH_HLO_F32, scale), total);
+  ath_hlo_value factor = ath_hlo_divide(h, ath_hlo_constant(h, ATH_HLO_F32, scale), w.sums);
   out = ath_hlo_multiply(h, out, ath_hlo_broadcast_columns(h, factor, out));
   ath_hlo_out(call, 0, side_by_side(h, out, qkv.dtype, s));
-  ath_hlo_out(call, 1, ath_hlo_add(h, highest, ath_hlo_unary(h, "log", total)));
+  ath_hlo_out(call, 1, ath_hlo_add(h, w.shifts, ath_hlo_unary(h, "log", w.sums)));
   return ath_hlo_status(h);
 }
 

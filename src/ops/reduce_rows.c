@@ -36,7 +36,14 @@ static ath_status cpu(const ath_cpu_call *call) {
 
 static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo *h = call->hlo;
-  ath_hlo_out(call, 0, ath_hlo_sum_rows(h, ath_hlo_in(call, 0)));
+  ath_hlo_value parts[ATH_HLO_PARTS];
+  if (!ath_hlo_kept(h, call->node->inputs[0], parts, ATH_HLO_PARTS)) {
+    ath_hlo_out(call, 0, ath_hlo_sum_rows(h, ath_hlo_in(call, 0)));
+    return ath_hlo_status(h);
+  }
+  for (int i = 0; i < ATH_HLO_PARTS; i++)
+    parts[i] = ath_hlo_sum_rows(h, ath_hlo_convert(h, parts[i], ATH_HLO_F32));
+  ath_hlo_out(call, 0, ath_hlo_concatenate(h, parts, ATH_HLO_PARTS, 0));
   return ath_hlo_status(h);
 }
 

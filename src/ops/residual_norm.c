@@ -137,6 +137,8 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo_value branch =
       ath_hlo_dropout_rows(h, &its->dropout, call->inputs[5], call->inputs[6], x);
   ath_hlo_value z = ath_hlo_add(h, ath_hlo_in(call, 2), branch);
+  if (call->inputs[0].dtype != ATH_HLO_F32)
+    z = ath_hlo_barrier(h, ath_hlo_convert(h, z, call->inputs[0].dtype));
   ath_hlo_norm norm = ath_hlo_layer_norm(h, z, ath_hlo_in(call, 3), ath_hlo_in(call, 4),
                                          (double)its->epsilon);
   ath_hlo_out(call, 0, norm.y);

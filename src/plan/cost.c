@@ -142,12 +142,36 @@ static bool takes_time(const ath_xla_instruction *i) {
 static ath_status add(adder *self, const ath_xla_computation *computation, double times,
                       bool inside, int depth);
 
-/* What an instruction calls: of a loop the body alone. */
+/* The estimates of one run of a computation; what it calls in turn counts once. */
+static double cycles_of(const adder *self, const ath_xla_computation *computation, int depth) {
+  double sum = 0;
+  for (int k = 0; computation != NULL && depth <= CALL_DEPTH_MAX && k < computation->count; k++) {
+    const ath_xla_instruction *i = &computation->instructions[k];
+    if (i->cycles >= 0) sum += (double)i->cycles;
+    for (int c = 0; runs_others(i) && c < i->called_count; c++)
+      sum += cycles_of(self, ath_xla_program_find(self->program, i->called[c]), depth + 1);
+  }
+  return sum;
+}
+
+/* Of a choice the cheapest branch: our graphs choose to save work that is hardly ever needed. */
+static int branch_taken(const adder *self, const ath_xla_instruction *choice) {
+  int best = 0;
+  double least = 0;
+  for (int c = 0; c < choice->called_count; c++) {
+    double cycles = cycles_of(self, ath_xla_program_find(self->program, choice->called[c]), 0);
+    if (c == 0 || cycles < least) best = c, least = cycles;
+  }
+  return best;
+}
+
+/* What an instruction calls: of a loop the body alone, of a choice one branch. */
 static ath_status add_called(adder *self, const ath_xla_instruction *i, double times, bool inside,
                              int depth) {
   bool loop = is(i, "while");
-  int count = loop && i->called_count > 1 ? 1 : i->called_count;
-  for (int c = 0; c < count; c++) {
+  int first = is(i, "conditional") ? branch_taken(self, i) : 0;
+  int end = i->called_count > 1 && (loop || is(i, "conditional")) ? first + 1 : i->called_count;
+  for (int c = first; c < end; c++) {
     const ath_xla_computation *called = ath_xla_program_find(self->program, i->called[c]);
     if (called == NULL)
       return ath_fail(ATH_CORRUPT, "instruction %.60s calls computation %lld, which there is not",

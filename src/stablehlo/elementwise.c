@@ -51,3 +51,20 @@ ath_hlo_value ath_hlo_select(ath_hlo *self, ath_hlo_value predicate, ath_hlo_val
   return ath_hlo_statement(self, on_true, "stablehlo.select %v, %v, %v : %t, %t", &predicate,
                            &on_true, &on_false, &predicate, &on_true);
 }
+
+/* --- a choice ------------------------------------------------------------------------------ */
+
+ath_hlo_value ath_hlo_if(ath_hlo *self, ath_hlo_value predicate, ath_hlo_value like) {
+  bool fits = predicate.dtype == ATH_HLO_PRED && predicate.rank == 0;
+  if (!ath_hlo_want(self, fits, "if: the predicate is no single i1")) return ATH_HLO_NONE;
+  return ath_hlo_statement(self, like, "\"stablehlo.if\"(%v) ({", &predicate);
+}
+
+void ath_hlo_else(ath_hlo *self, ath_hlo_value first) {
+  ath_hlo_put(self, "    stablehlo.return %v : %t\n    }, {\n", &first, &first);
+}
+
+void ath_hlo_end(ath_hlo *self, ath_hlo_value second) {
+  ath_hlo_put(self, "    stablehlo.return %v : %t\n    }) : (tensor<i1>) -> %t\n", &second, &second,
+              &second);
+}

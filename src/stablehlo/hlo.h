@@ -50,6 +50,13 @@ ath_status ath_hlo_status(const ath_hlo *self) ATH_MUST_CHECK;
 /* Records a failure; the first one is kept. */
 void ath_hlo_fail(ath_hlo *self, ath_status status, const char *format, ...) ATH_PRINTF(3, 4);
 
+/* What a forward operation leaves for its gradient beside the values of the graph, so that it is
+ * computed once: up to ATH_HLO_KEPT_MAX values under one of the node's outputs. They are found only
+ * where both directions stand in the same text; otherwise `values` is left as it is. */
+enum { ATH_HLO_KEPT_MAX = 4 };
+void ath_hlo_keep(ath_hlo *self, ath_value output, const ath_hlo_value *values, int count);
+bool ath_hlo_kept(const ath_hlo *self, ath_value output, ath_hlo_value *values, int count);
+
 /* --- constants and shapes ------------------------------------------------------------------ */
 
 /* A scalar, or a tensor filled with one value (`like` gives dtype and shape). Floats are printed
@@ -74,6 +81,9 @@ ath_hlo_value ath_hlo_slice(ath_hlo *self, ath_hlo_value x, const int64_t *start
 ath_hlo_value ath_hlo_concatenate(ath_hlo *self, const ath_hlo_value *parts, int count,
                                   int dimension);
 ath_hlo_value ath_hlo_convert(ath_hlo *self, ath_hlo_value x, ath_hlo_dtype dtype);
+/* x as it is, made once and kept in its element type: the compiler does not make it again where it
+ * is read, nor leave out a rounding. */
+ath_hlo_value ath_hlo_barrier(ath_hlo *self, ath_hlo_value x);
 
 /* --- elementwise --------------------------------------------------------------------------- */
 
@@ -89,6 +99,17 @@ ath_hlo_value ath_hlo_compare(ath_hlo *self, const char *direction, ath_hlo_valu
                               ath_hlo_value b);
 ath_hlo_value ath_hlo_select(ath_hlo *self, ath_hlo_value predicate, ath_hlo_value on_true,
                              ath_hlo_value on_false);
+
+/* predicate ? first : second, of which only the one that is taken is computed:
+ *
+ *     ath_hlo_value y = ath_hlo_if(h, predicate, like);  // y has the type of `like`
+ *     … statements …  ath_hlo_else(h, first);
+ *     … statements …  ath_hlo_end(h, second);
+ *
+ * Values made inside cannot be used outside. */
+ath_hlo_value ath_hlo_if(ath_hlo *self, ath_hlo_value predicate, ath_hlo_value like);
+void ath_hlo_else(ath_hlo *self, ath_hlo_value first);
+void ath_hlo_end(ath_hlo *self, ath_hlo_value second);
 
 /* --- reductions, products, rows ------------------------------------------------------------ */
 

@@ -188,3 +188,7 @@ ath_hlo_value ath_hlo_concatenate(ath_hlo *self, const ath_hlo_value *parts, int
   ath_hlo_put(self, ") -> %t\n", &result);
   return self->failure == ATH_OK ? result : ATH_HLO_NONE;
 }
+
+ath_hlo_value ath_hlo_barrier(ath_hlo *self, ath_hlo_value x) {
+  return ath_hlo_statement(self, x, "stablehlo.optimization_barrier %v : %t", &x, &x);
+}

@@ -13,12 +13,21 @@ typedef struct value_name {
   int32_t serial; /* 0: none */
 } value_name;
 
+/* Values that a forward operation leaves for its gradient. */
+typedef struct kept_values {
+  struct kept_values *next;
+  ath_value output;
+  int count;
+  ath_hlo_value values[ATH_HLO_KEPT_MAX];
+} kept_values;
+
 struct ath_hlo {
   ath_buffer text;       /* statements, a line each */
-  ath_arena *arena;      /* of names */
+  ath_arena *arena;      /* of names and kept values */
   ath_hash_map *bases;   /* name without "%" → how many values had to share it */
   value_name *names;     /* by value id */
   size_t name_count, name_capacity;
+  kept_values *kept;
   const char *node;      /* whose statements are being printed, as error texts call it */
   const char *base;      /* the same, as values are named */
   int32_t serial;

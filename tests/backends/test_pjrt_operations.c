@@ -388,6 +388,7 @@ static void dropout_and_its_gradient(void **state) {
 
 static float rate_now;
 static int keyless; /* so many batch rows whose keys are all hidden */
+static bool long_key; /* one that is hidden, but makes the bound of the scores large */
 
 static ath_value attention(trial *t) {
   int heads = size(t, 4), head_size = size(t, 24), batch = 1 + size(t, 3), length = size(t, 40);
@@ -396,6 +397,12 @@ static ath_value attention(trial *t) {
   int32_t *keys = t->operands[t->count - 1].data;
   for (int i = keyless * length; i < batch * length; i += length) keys[i] = 1;
   memset(keys, 0, (size_t)(keyless * length) * sizeof *keys);
+  if (long_key && length > 1) {
+    int hidden = heads * head_size;
+    float *key = (float *)t->operands[t->count - 2].data + (length - 1) * 3 * hidden + hidden;
+    for (int c = 0; c < hidden; c++) key[c] = 1000;
+    keys[length - 1] = 0;
+  }
   return ath_attention(t->graph, ath_scale(t->graph, x, 2), mask, heads, place(t, rate_now));
 }
 
@@ -405,6 +412,7 @@ static void attention_with_hidden_keys_and_dropout(void **state) {
     int form = i == 0 ? plugin_now : 3 ^ plugin_now;
     keyless = form & 1;
     rate_now = form & 2 ? 0.2f : 0;
+    long_key = i > 0;
     CHECK(attention);
   }
 }

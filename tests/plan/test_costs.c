@@ -127,6 +127,25 @@ static ath_buffer looping_program(void) {
   return with_config(&module, 3);
 }
 
+/* A choice between a branch of 40 + 2 cycles and one of 7, between operations of 30 and 5. */
+static ath_buffer choosing_program(void) {
+  ath_buffer module = ath_buffer_make(1 << 20);
+  const made costly[] = {
+    {.name = "fusion.7", .opcode = "fusion", .element = 11, .rows = 4, .columns = 4, .cycles = 40},
+    {.name = "copy.7", .opcode = "copy", .element = 11, .rows = 4, .columns = 4, .cycles = 2}};
+  const made cheap[] = {
+    {.name = "copy.8", .opcode = "copy", .element = 11, .rows = 4, .columns = 4, .cycles = 7}};
+  const made entry[] = {
+    {.name = "fusion.1", .opcode = "fusion", .element = 11, .rows = 4, .columns = 4, .cycles = 30},
+    {.name = "conditional.1", .opcode = "conditional", .element = 11, .rows = 4, .columns = 4,
+     .called = {1, 2}, .called_count = 2},
+    {.name = "copy.12", .opcode = "copy", .element = 11, .rows = 1, .columns = 1, .cycles = 5}};
+  put_computation(&module, 1, costly, 2);
+  put_computation(&module, 2, cheap, 1);
+  put_computation(&module, 3, entry, 3);
+  return with_config(&module, 3);
+}
+
 typedef struct opened {
   ath_buffer bytes, text;
   ath_arena *arena;
@@ -159,6 +178,14 @@ static void a_loop_costs_its_body_as_often_as_its_condition_says(void **state) {
   opened p;
   open_program(&p, looping_program());
   assert_int_equal((int)p.cost.cycles, 30 + 20 + 5 + 7 * 100);
+  close_program(&p);
+}
+
+static void a_choice_costs_its_cheapest_branch(void **state) {
+  (void)state;
+  opened p;
+  open_program(&p, choosing_program());
+  assert_int_equal((int)p.cost.cycles, 30 + 7 + 5);
   close_program(&p);
 }
 
@@ -376,6 +403,7 @@ static void an_all_reduce_takes_what_the_formula_says(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_loop_costs_its_body_as_often_as_its_condition_says),
+    cmocka_unit_test(a_choice_costs_its_cheapest_branch),
     cmocka_unit_test(sizes_are_elements_times_their_width),
     cmocka_unit_test(transfers_are_listed_by_kind_and_group),
     cmocka_unit_test(a_transfer_beside_other_work_counts_once),

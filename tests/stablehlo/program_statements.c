@@ -97,6 +97,21 @@ PRINT(select) {
   return ath_hlo_select(h, less, in[1], ath_hlo_constant(h, ATH_HLO_F32, 7));
 }
 
+/* x < 0 ? y + x : 7 − y, for a single x. */
+PRINT(if) {
+  ath_hlo_value less = ath_hlo_compare(h, "LT", in[0], ath_hlo_constant(h, ATH_HLO_F32, 0));
+  ath_hlo_value chosen = ath_hlo_if(h, less, in[1]);
+  ath_hlo_else(h, ath_hlo_binary(h, "add", in[1], in[0]));
+  ath_hlo_value seven = ath_hlo_constant(h, ATH_HLO_F32, 7);
+  ath_hlo_end(h, ath_hlo_binary(h, "subtract", seven, in[1]));
+  return chosen;
+}
+/* Through bf16 and back: without the barrier a compiler may leave out both. */
+PRINT(barrier) {
+  ath_hlo_value x = ath_hlo_barrier(h, ath_hlo_convert(h, in[0], ATH_HLO_BF16));
+  return ath_hlo_convert(h, x, ATH_HLO_F32);
+}
+
 /* --- reductions, products, rows --- */
 
 PRINT(sum) { return ath_hlo_reduce(h, "add", in[0], 1 << 1); }
@@ -158,6 +173,9 @@ static const statement statements[] = {
   {"compare_i32", {I32(4, 6), I32(4, 6), NO}, I32(4, 6), print_compare},
   {"compare_u32", {U32(4, 6), U32(4, 6), NO}, I32(4, 6), print_compare},
   CASE(select, {F32(4, 6), F32(4, 6), NO}, F32(4, 6)),
+  {"if_below", {SCALAR, F32(4, 6), NO}, F32(4, 6), print_if},
+  {"if_above", {SCALAR, F32(4, 6), NO}, F32(4, 6), print_if},
+  CASE(barrier, {F32(4, 6), NO}, F32(4, 6)),
   CASE(sum, {F32(3, 5, 4), NO}, F32(3, 4)),
   CASE(sum_all, {F32(3, 5, 4), NO}, SCALAR),
   CASE(largest, {F32(3, 5, 4), NO}, F32(5)),

@@ -60,6 +60,9 @@ WHAT = {
     "wrapping": lambda x: np.uint32(0x85EBCA6B) * x,
     "compare": compare, "compare_i32": compare, "compare_u32": compare,
     "select": lambda x, y: np.where(x < 0, y, np.float32(7)),
+    "if_below": lambda x, y: y + x if x < 0 else None,
+    "if_above": lambda x, y: 7 - y if x >= 0 else None,
+    "barrier": bf16,
     "sum": lambda x: x.sum(axis=1), "sum_all": np.sum,
     "largest": lambda x: x.max(axis=(0, 2)), "smallest": lambda x: x.min(axis=2),
     "largest_i32": lambda x: x.max(axis=0), "smallest_u32": lambda x: x.min(axis=0),
@@ -96,6 +99,8 @@ def numbers(name, place, dtype, shape):
         values.flat[:2] = [np.nan, np.inf]
     if name.startswith("compare") and place == 1:
         values.flat[1:3] = [np.inf, -0.0]
+    if name in ("if_below", "if_above") and place == 0:
+        values = np.abs(values) * np.float32(-1 if name == "if_below" else 1)
     if name == "is_finite":
         values.flat[:3] = [np.nan, np.inf, -np.inf]
     return bf16(values) if dtype == "bf16" else values
