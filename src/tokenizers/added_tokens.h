@@ -3,7 +3,7 @@
 #define ATHANOR_TOKENIZERS_ADDED_TOKENS_H
 
 #include "tokenizers/pipeline.h"
-#include "tokenizers/trie.h"
+#include "tokenizers/models/trie.h"
 
 typedef struct ath_added_token {
   int32_t id;

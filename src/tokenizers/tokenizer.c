@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 #define ARENA_LIMIT ((size_t)4 << 30)
 #define JSON_LIMIT ((size_t)1 << 30)

@@ -5,7 +5,7 @@
 #include "testing.h"
 
 #include "athanor/dataset.h"
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 /* A Unigram tokenizer of the letters and a few words; `extra` more pieces make it another one. */
 static inline ath_tokenizer *small_tokenizer(int extra) {

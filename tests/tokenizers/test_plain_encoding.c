@@ -4,7 +4,7 @@
 
 #include "tokenizer_testing.h"
 
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 enum { PIECES_MAX = 60, TEXT_MAX = 120, SPECIALS = 5, UNKNOWN = 2, MARK_LENGTH = 3 };
 static const char mark[] = "\u2581";

@@ -3,7 +3,7 @@
  * known failures; values seen in the reference library). */
 #include "tokenizer_testing.h"
 
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 #define MODEL                                                                                \
   "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"[UNK]\",0],[\"i\",-1],"        \

@@ -8,8 +8,8 @@
 #include "base/random.h"
 #include "storage/file.h"
 #include "testing.h"
-#include "tokenizers/build.h"
-#include "tokenizers/word_count.h"
+#include "tokenizers/trainers/build.h"
+#include "tokenizers/trainers/word_count.h"
 
 static char *folder;
 

@@ -6,9 +6,9 @@
 
 #include "base/random.h"
 #include "testing.h"
-#include "tokenizers/lattice.h"
-#include "tokenizers/suffix_pieces.h"
-#include "tokenizers/word_count.h"
+#include "tokenizers/models/lattice.h"
+#include "tokenizers/trainers/suffix_pieces.h"
+#include "tokenizers/trainers/word_count.h"
 
 static ath_word_list list_of(const char *const *words, const uint64_t *counts, size_t count) {
   ath_word_list list = {.text = calloc(1, 1 << 16), .count = count};

@@ -1,5 +1,5 @@
 /* word_count.c: a growing list of distinct words, found again through a hash map. */
-#include "tokenizers/word_count.h"
+#include "tokenizers/trainers/word_count.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "storage/file.h"
 #include "storage/lines.h"
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 enum {
   PROGRESS_STEP = 4 << 20,  /* bytes between two reports */

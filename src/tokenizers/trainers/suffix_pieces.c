@@ -6,7 +6,7 @@
  *       abcd            3  ┘ ┘ "abc"
  *       b               0
  */
-#include "tokenizers/suffix_pieces.h"
+#include "tokenizers/trainers/suffix_pieces.h"
 
 #include <assert.h>
 #include <divsufsort.h>

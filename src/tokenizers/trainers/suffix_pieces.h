@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tokenizers/word_count.h"
+#include "tokenizers/trainers/word_count.h"
 
 /* Sizes that the lattice's 32-bit edges can hold. */
 enum { ATH_PIECE_LENGTH_MAX = 31 };

@@ -1,5 +1,5 @@
 /* trie.c: building a double array (Aoe 1989) from sorted keys, depth first. */
-#include "tokenizers/trie.h"
+#include "tokenizers/models/trie.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* word_cache.c: a table of two places a word, each one line of the processor's cache. */
-#include "tokenizers/word_cache.h"
+#include "tokenizers/models/word_cache.h"
 
 #include <string.h>
 

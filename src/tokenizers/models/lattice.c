@@ -6,7 +6,7 @@
  *                                                                  character that begins there
  *     edge     bit 31: last of its position │ bits 24–30: length in bytes │ bits 0–23: piece
  */
-#include "tokenizers/lattice.h"
+#include "tokenizers/models/lattice.h"
 
 #include <assert.h>
 #include <math.h>

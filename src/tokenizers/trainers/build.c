@@ -1,5 +1,5 @@
 /* build.c: the masked-language-model tokenizer around a trained vocabulary. */
-#include "tokenizers/build.h"
+#include "tokenizers/trainers/build.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "tokenizers/tokenizer.h"
-#include "tokenizers/unigram.h"
+#include "tokenizers/models/unigram.h"
 
 const char *const ath_build_specials[ATH_BUILD_SPECIALS] = {"[CLS]", "[SEP]", "<unk>", "<pad>",
                                                             "[MASK]"};

@@ -9,10 +9,10 @@
 
 #include "base/buffer.h"
 #include "base/log.h"
-#include "tokenizers/build.h"
-#include "tokenizers/lattice.h"
-#include "tokenizers/suffix_pieces.h"
-#include "tokenizers/word_count.h"
+#include "tokenizers/trainers/build.h"
+#include "tokenizers/models/lattice.h"
+#include "tokenizers/trainers/suffix_pieces.h"
+#include "tokenizers/trainers/word_count.h"
 
 /* A piece expected less often than this is dropped by the M step. */
 static const double LEAST_EXPECTED = 0.5;

@@ -5,13 +5,13 @@
  *
  * Sums are taken in double precision from left to right and a place's best path is replaced only
  * by a strictly better one, so ties fall as in the reference library. */
-#include "tokenizers/unigram.h"
+#include "tokenizers/models/unigram.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizers/word_cache.h"
+#include "tokenizers/models/word_cache.h"
 
 static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */
 

@@ -3,7 +3,7 @@
 #define ATHANOR_TOKENIZERS_UNIGRAM_H
 
 #include "tokenizers/pipeline.h"
-#include "tokenizers/trie.h"
+#include "tokenizers/models/trie.h"
 
 typedef struct ath_unigram_entry {
   const char *bytes; /* NUL-terminated, though it may hold NULs */

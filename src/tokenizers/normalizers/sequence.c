@@ -1,4 +1,4 @@
-/* normalizers.c: which normalisers there are, and a sequence of them. */
+/* sequence.c: which normalisers there are, and a sequence of them. */
 #include <string.h>
 
 #include "tokenizers/pipeline.h"

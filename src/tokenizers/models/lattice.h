@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "tokenizers/suffix_pieces.h"
+#include "tokenizers/trainers/suffix_pieces.h"
 
 typedef struct ath_lattice ath_lattice;
 
