@@ -37,32 +37,31 @@ ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, siz
                        name, names);
 }
 
-/* Each of these reads one part, which may be null. `base` is the first member of every kind, so
- * its address is the whole table's. */
-#define READ_PART(member, kind_type, ...)                                              \
-  static ath_status read_##member(const ath_json *root, ath_tokenizer *self) {         \
-    static const ath_kind *const kinds[] = {__VA_ARGS__};                              \
-    ath_json json = ath_json_member(root, #member);                                    \
-    if (ath_json_absent(&json)) return ATH_OK;                                         \
-    const ath_kind *kind;                                                              \
-    void *data;                                                                        \
-    ATH_TRY(ath_kind_find(&json, kinds, sizeof kinds / sizeof *kinds, &kind));         \
-    ATH_TRY(kind->read(&json, self->arena, &data));                                    \
-    self->member.kind = (const kind_type *)(const void *)kind;                         \
-    self->member.data = data;                                                          \
-    return ATH_OK;                                                                     \
-  }
-
-READ_PART(pre_tokenizer, ath_pre_tokenizer_kind, &ath_pre_tokenizer_metaspace.base)
-READ_PART(post_processor, ath_post_processor_kind, &ath_post_processor_template.base)
-READ_PART(decoder, ath_decoder_kind, &ath_decoder_metaspace.base)
-READ_PART(model, ath_model_kind, &ath_model_unigram.base)
-
-static ath_status read_normalizer(const ath_json *root, ath_tokenizer *self) {
-  ath_json json = ath_json_member(root, "normalizer");
-  if (ath_json_absent(&json)) return ATH_OK;
-  return ath_normalizer_read(&json, self->arena, &self->normalizer);
+ath_status ath_kind_read(const ath_json *json, const ath_kind *const *kinds, size_t count,
+                         ath_arena *arena, const ath_kind **kind, void **data) {
+  ATH_TRY(ath_kind_find(json, kinds, count, kind));
+  ATH_TRY((*kind)->read(json, arena, data));
+  assert(*data != NULL);
+  return ATH_OK;
 }
+
+enum { NESTING_MAX = 16 };
+
+ath_status ath_check_nesting(const ath_json *json) {
+  int depth = 0;
+  for (const ath_json *j = json; j != NULL; j = j->parent) depth++;
+  if (depth > 2 * NESTING_MAX)
+    return ath_json_fail(json, ATH_INVALID, "sequences nested more than %d deep", NESTING_MAX);
+  return ATH_OK;
+}
+
+/* Reads a part of the root where it is there and not null. */
+#define READ_PART(role)                                                 \
+  do {                                                                  \
+    ath_json part = ath_json_member(root, #role);                       \
+    if (!ath_json_absent(&part))                                        \
+      ATH_TRY(ath_##role##_read(&part, self->arena, &self->role));      \
+  } while (0)
 
 /* The one version that the format has had. */
 static ath_status check_version(const ath_json *root) {
@@ -92,11 +91,11 @@ ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) {
   ATH_TRY(check_version(root));
   ATH_TRY(refuse_shaping(root, "truncation"));
   ATH_TRY(refuse_shaping(root, "padding"));
-  ATH_TRY(read_normalizer(root, self));
-  ATH_TRY(read_pre_tokenizer(root, self));
-  ATH_TRY(read_post_processor(root, self));
-  ATH_TRY(read_decoder(root, self));
-  if (self->model.kind == NULL) ATH_TRY(read_model(root, self));
+  READ_PART(normalizer);
+  READ_PART(pre_tokenizer);
+  READ_PART(post_processor);
+  READ_PART(decoder);
+  if (self->model.kind == NULL) READ_PART(model);
   ath_json model = ath_json_member(root, "model");
   if (self->model.kind == NULL) return ath_json_fail(&model, ATH_INVALID, "there is no model");
   ath_json added = ath_json_member(root, "added_tokens");

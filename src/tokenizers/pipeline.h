@@ -151,6 +151,9 @@ typedef struct ath_kind {
 /* Finds the kind that "type" names; ATH_UNSUPPORTED, listing what there is, if none is. */
 ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, size_t count,
                          const ath_kind **out) ATH_MUST_CHECK;
+/* Finds it and reads the part's data. */
+ath_status ath_kind_read(const ath_json *json, const ath_kind *const *kinds, size_t count,
+                         ath_arena *arena, const ath_kind **kind, void **data) ATH_MUST_CHECK;
 
 typedef struct ath_normalizer_kind {
   ath_kind base;
@@ -210,13 +213,20 @@ typedef struct ath_post_processor {
 } ath_post_processor;
 typedef struct ath_decoder { const ath_decoder_kind *kind; const void *data; } ath_decoder;
 
+/* Each reads a part that is there (not null); kinds.c of the role's folder lists the kinds. A
+ * sequence reads its items through them. */
 ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out)
     ATH_MUST_CHECK;
+ath_status ath_pre_tokenizer_read(const ath_json *json, ath_arena *arena, ath_pre_tokenizer *out)
+    ATH_MUST_CHECK;
+ath_status ath_model_read(const ath_json *json, ath_arena *arena, ath_model *out) ATH_MUST_CHECK;
+ath_status ath_post_processor_read(const ath_json *json, ath_arena *arena,
+                                   ath_post_processor *out) ATH_MUST_CHECK;
+ath_status ath_decoder_read(const ath_json *json, ath_arena *arena, ath_decoder *out)
+    ATH_MUST_CHECK;
 
-extern const ath_normalizer_kind ath_normalizer_replace, ath_normalizer_sequence;
-extern const ath_pre_tokenizer_kind ath_pre_tokenizer_metaspace;
-extern const ath_model_kind ath_model_unigram;
-extern const ath_post_processor_kind ath_post_processor_template;
-extern const ath_decoder_kind ath_decoder_metaspace;
+/* Sequences are read as deep as the file nests them, so that depth is limited: call it in each
+ * sequence's reader. A sequence adds two levels to the path, the list and its item. */
+ath_status ath_check_nesting(const ath_json *json) ATH_MUST_CHECK;
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizers/models/kinds.h"
 #include "tokenizers/models/word_cache.h"
 
 static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */

@@ -4,7 +4,7 @@
  * {"type": "Replace", "pattern": {"String": "``"}, "content": "\""} */
 #include <string.h>
 
-#include "tokenizers/pipeline.h"
+#include "tokenizers/normalizers/kinds.h"
 
 typedef struct replace {
   const char *pattern, *content;

@@ -1,23 +1,7 @@
-/* sequence.c: which normalisers there are, and a sequence of them. */
+/* sequence.c: normalisers one after another. */
 #include <string.h>
 
-#include "tokenizers/pipeline.h"
-
-enum { NESTING_MAX = 16 };
-
-static const ath_kind *const kinds[] = {&ath_normalizer_replace.base,
-                                        &ath_normalizer_sequence.base};
-
-ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out) {
-  const ath_kind *kind;
-  ATH_TRY(ath_kind_find(json, kinds, sizeof kinds / sizeof *kinds, &kind));
-  void *data;
-  ATH_TRY(kind->read(json, arena, &data));
-  /* `base` is the first member, so its address is the table's. */
-  assert(data != NULL);
-  *out = (ath_normalizer){(const ath_normalizer_kind *)(const void *)kind, data};
-  return ATH_OK;
-}
+#include "tokenizers/normalizers/kinds.h"
 
 /* {"type": "Sequence", "normalizers": […]} */
 typedef struct sequence {
@@ -25,20 +9,10 @@ typedef struct sequence {
   ath_normalizer items[];
 } sequence;
 
-/* Reading and applying go down as deep as the file does, so that depth is limited. A sequence adds
- * two levels to the path: the list and its item. */
-static ath_status check_nesting(const ath_json *json) {
-  int depth = 0;
-  for (const ath_json *j = json; j != NULL; j = j->parent) depth++;
-  if (depth > 2 * NESTING_MAX)
-    return ath_json_fail(json, ATH_INVALID, "sequences nested more than %d deep", NESTING_MAX);
-  return ATH_OK;
-}
-
 static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   static const char *const known[] = {"type", "normalizers", NULL};
   ath_json_check_keys(json, known);
-  ATH_TRY(check_nesting(json));
+  ATH_TRY(ath_check_nesting(json));
   ath_json list = ath_json_member(json, "normalizers");
   size_t count;
   ATH_TRY(ath_json_array(&list, &count));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizers/pipeline.h"
+#include "tokenizers/post_processors/kinds.h"
 
 enum { SPECIAL = -1, TYPE_ID_MAX = INT32_MAX };
 

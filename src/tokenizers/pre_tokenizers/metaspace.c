@@ -6,7 +6,8 @@
  * carry str_rep, which repeats the replacement. */
 #include <string.h>
 
-#include "tokenizers/pipeline.h"
+#include "tokenizers/decoders/kinds.h"
+#include "tokenizers/pre_tokenizers/kinds.h"
 
 typedef enum scheme { ALWAYS, FIRST, NEVER, SCHEME_COUNT } scheme;
 static const char *const scheme_names[SCHEME_COUNT] = {"always", "first", "never"};

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tokenizers/tokenizer.h"
+#include "tokenizers/models/kinds.h"
 #include "tokenizers/models/unigram.h"
+#include "tokenizers/tokenizer.h"
 
 const char *const ath_build_specials[ATH_BUILD_SPECIALS] = {"[CLS]", "[SEP]", "<unk>", "<pad>",
                                                             "[MASK]"};

@@ -1,0 +1,9 @@
+/* kinds.h: the models, a file each. */
+#ifndef ATHANOR_TOKENIZERS_MODELS_KINDS_H
+#define ATHANOR_TOKENIZERS_MODELS_KINDS_H
+
+#include "tokenizers/pipeline.h"
+
+extern const ath_model_kind ath_model_unigram;
+
+#endif

@@ -1,0 +1,9 @@
+/* kinds.h: the post-processors, a file each. */
+#ifndef ATHANOR_TOKENIZERS_POST_PROCESSORS_KINDS_H
+#define ATHANOR_TOKENIZERS_POST_PROCESSORS_KINDS_H
+
+#include "tokenizers/pipeline.h"
+
+extern const ath_post_processor_kind ath_post_processor_template;
+
+#endif
