@@ -47,22 +47,22 @@ static ath_hlo_value normal(ath_hlo *h, ath_hlo_value x) {
   return ath_hlo_times(h, ath_hlo_plus(h, e, 1), 0.5);
 }
 
-/* tanh(√(2/π) (x + 0.044715 x³)) of the tanh form. */
+/* logistic(2u) = (1 + tanh u) / 2 with u = √(2/π) (x + 0.044715 x³). Unlike 1 − tanh² u, which XLA's
+ * tanh leaves at 2e-7 for large u, the logistic's own slope s (1 − s) is 0 there, and may be
+ * multiplied by a high power of x. */
 static const double root_2_over_pi = M_2_SQRTPI * M_SQRT1_2;
-static ath_hlo_value inner_tanh(ath_hlo *h, ath_hlo_value x, ath_hlo_value square) {
+static ath_hlo_value tanh_form(ath_hlo *h, ath_hlo_value x, ath_hlo_value square) {
   ath_hlo_value factor = ath_hlo_plus(h, ath_hlo_times(h, square, 0.044715), 1);
-  factor = ath_hlo_times(h, ath_hlo_multiply(h, x, factor), root_2_over_pi);
-  return ath_hlo_unary(h, "tanh", factor);
+  factor = ath_hlo_times(h, ath_hlo_multiply(h, x, factor), 2 * root_2_over_pi);
+  return ath_hlo_unary(h, "logistic", factor);
 }
 
 ath_hlo_value ath_hlo_activation(ath_hlo *h, ath_hlo_value x, ath_activation_kind kind) {
   switch (kind) {
     case ATH_GELU:
       return ath_hlo_multiply(h, x, normal(h, x));
-    case ATH_GELU_TANH: {
-      ath_hlo_value t = inner_tanh(h, x, ath_hlo_multiply(h, x, x));
-      return ath_hlo_multiply(h, ath_hlo_times(h, x, 0.5), ath_hlo_plus(h, t, 1));
-    }
+    case ATH_GELU_TANH:
+      return ath_hlo_multiply(h, x, tanh_form(h, x, ath_hlo_multiply(h, x, x)));
     case ATH_RELU:
       return ath_hlo_binary(h, "maximum", x, ath_hlo_constant(h, x.dtype, 0));
     case ATH_SILU:
@@ -86,13 +86,14 @@ static ath_hlo_value gelu_slope(ath_hlo *h, ath_hlo_value x) {
   return ath_hlo_add(h, normal(h, x), ath_hlo_multiply(h, x, density));
 }
 
-/* (1 + t) / 2 + x (1 − t²) / 2 · √(2/π) (1 + 3 · 0.044715 x²) */
+/* s + x s (1 − s) · 2 √(2/π) (1 + 3 · 0.044715 x²) */
 static ath_hlo_value gelu_tanh_slope(ath_hlo *h, ath_hlo_value x) {
-  ath_hlo_value square = ath_hlo_multiply(h, x, x), t = inner_tanh(h, x, square);
+  ath_hlo_value square = ath_hlo_multiply(h, x, x), s = tanh_form(h, x, square);
   ath_hlo_value inner = ath_hlo_plus(h, ath_hlo_times(h, square, 3 * 0.044715), 1);
-  ath_hlo_value steep = ath_hlo_multiply(h, one_minus_square(h, t), ath_hlo_multiply(h, x, inner));
-  return ath_hlo_add(h, ath_hlo_times(h, ath_hlo_plus(h, t, 1), 0.5),
-                     ath_hlo_times(h, steep, 0.5 * root_2_over_pi));
+  ath_hlo_value rest = ath_hlo_subtract(h, ath_hlo_constant(h, x.dtype, 1), s);
+  ath_hlo_value steep = ath_hlo_multiply(h, ath_hlo_multiply(h, s, rest),
+                                         ath_hlo_multiply(h, x, inner));
+  return ath_hlo_add(h, s, ath_hlo_times(h, steep, 2 * root_2_over_pi));
 }
 
 /* s + x s (1 − s) */

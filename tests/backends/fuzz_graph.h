@@ -24,6 +24,7 @@ typedef struct fuzz {
   ath_graph *graph;
   numbers numbers;
   bool half; /* some values are bf16, and computed with */
+  bool learns; /* has a loss, its gradients and updates */
   struct {
     ath_value value;
     int heat;
@@ -455,10 +456,10 @@ static inline fuzz fuzz_make(uint64_t seed) {
     ath_dtype dtype = self.half && i > 0 ? ATH_BF16 : ATH_F32;
     fuzz_keep(&self, fuzz_leaf(&self, fuzz_shape(&self, dtype, fuzz_below(&self, 5))), 1);
   }
-  bool learns = !fuzz_one_in(&self, 4);
-  int operations = 2 + fuzz_below(&self, learns ? 10 : 34);
+  self.learns = !fuzz_one_in(&self, 4);
+  int operations = 2 + fuzz_below(&self, self.learns ? 10 : 34);
   for (int i = 0; i < operations; i++) fuzz_grow(&self);
-  if (learns) fuzz_learn(&self);
+  if (self.learns) fuzz_learn(&self);
   else fuzz_move(&self);
   for (int i = 0; i < 3; i++) fuzz_output(&self, fuzz_pick(&self));
   assert_ok(ath_graph_status(self.graph));
