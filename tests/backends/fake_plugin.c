@@ -158,8 +158,61 @@ static void see_options(const PJRT_NamedValue *options, size_t count) {
   fake_options = options_text;
 }
 
+/* --- what a plugin does with a store ------------------------------------------------------ */
+
+static PJRT_Error *callback_error(PJRT_Error_Code code, const char *text, size_t length) {
+  PJRT_Error *e = error("a callback");
+  e->code = code;
+  snprintf(e->text, sizeof e->text, "%.*s", (int)length, text);
+  return e;
+}
+
+static PJRT_CallbackError make_callback_error = callback_error;
+
+static PJRT_Error *put_own(PJRT_Client_Create_Args *args, int node) {
+  char key[] = {'n', '\0', (char)node};
+  PJRT_KeyValuePutCallback_Args put = {
+    .struct_size = PJRT_KeyValuePutCallback_Args_STRUCT_SIZE, .key = key, .key_size = sizeof key,
+    .value = key, .value_size = sizeof key, .callback_error = &make_callback_error,
+    .user_arg = args->kv_put_user_arg};
+  return args->kv_put_callback(&put);
+}
+
+static PJRT_Error *get_from(PJRT_Client_Create_Args *args, int node) {
+  char key[] = {'n', '\0', (char)node};
+  PJRT_KeyValueGetCallback_Args get = {
+    .struct_size = PJRT_KeyValueGetCallback_Args_STRUCT_SIZE, .key = key, .key_size = sizeof key,
+    .timeout_in_ms = 300, .callback_error = &make_callback_error,
+    .user_arg = args->kv_get_user_arg};
+  PJRT_Error *e = args->kv_get_callback(&get);
+  if (e != NULL) return e;
+  rule(get.value_size == sizeof key && memcmp(get.value, key, sizeof key) == 0, "a value got");
+  get.value_deleter_callback(get.value);
+  return NULL;
+}
+
+/* As CUDA's plugin: each puts what it has, and waits for what the others put. */
+static PJRT_Error *join(PJRT_Client_Create_Args *args) {
+  PJRT_KeyValueTryGetCallback_Args absent = {
+    .struct_size = PJRT_KeyValueTryGetCallback_Args_STRUCT_SIZE, .key = "no", .key_size = 2,
+    .callback_error = &make_callback_error, .user_arg = args->kv_try_get_user_arg};
+  PJRT_Error *e = args->kv_try_get_callback(&absent);
+  rule(e != NULL && e->code == PJRT_Error_Code_NOT_FOUND, "an absent key is NOT_FOUND");
+  drop(e);
+  e = put_own(args, 0);
+  for (int node = 0; node < 2 && e == NULL; node++) e = get_from(args, node);
+  return e;
+}
+
 FAKE(Client_Create) {
   if (asked("crash", "")) abort();
+  if (asked("join", "")) {
+    rule(args->kv_get_callback != NULL, "a plugin that joins processes has a store");
+    PJRT_Error *e = join(args);
+    if (e != NULL) return e;
+  } else {
+    rule(args->kv_get_callback == NULL, "a lone process has no store");
+  }
   see_options(args->create_options, args->num_options);
   PJRT_Client *client = make(sizeof *client);
   for (int i = 0; i < 6; i++) {

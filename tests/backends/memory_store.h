@@ -20,7 +20,7 @@ static struct {
   memory_entry entries[ENTRIES_MAX];
   size_t count;
   pthread_mutex_t lock;
-} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} shared_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline void *copy_bytes(const void *bytes, size_t size) {
   return memcpy(malloc(size + 1), bytes, size);
@@ -29,13 +29,13 @@ static inline void *copy_bytes(const void *bytes, size_t size) {
 static inline ath_status memory_put(ath_store *self, const void *key, size_t key_size,
                                     const void *value, size_t value_size) {
   (void)self;
-  pthread_mutex_lock(&memory.lock);
-  bool room = memory.count < ENTRIES_MAX;
+  pthread_mutex_lock(&shared_memory.lock);
+  bool room = shared_memory.count < ENTRIES_MAX;
   if (room)
-    memory.entries[memory.count++] =
+    shared_memory.entries[shared_memory.count++] =
         (memory_entry){copy_bytes(key, key_size), copy_bytes(value, value_size), key_size,
                        value_size};
-  pthread_mutex_unlock(&memory.lock);
+  pthread_mutex_unlock(&shared_memory.lock);
   return room ? ATH_OK : ath_fail(ATH_NO_MEMORY, "the test's store is full");
 }
 
@@ -43,13 +43,13 @@ static inline ath_status memory_try_get(ath_store *self, const void *key, size_t
                                         ath_buffer *out) {
   ath_status status = ATH_NOT_FOUND;
   (void)self;
-  pthread_mutex_lock(&memory.lock);
-  for (size_t i = 0; i < memory.count && status == ATH_NOT_FOUND; i++) {
-    const memory_entry *e = &memory.entries[i];
+  pthread_mutex_lock(&shared_memory.lock);
+  for (size_t i = 0; i < shared_memory.count && status == ATH_NOT_FOUND; i++) {
+    const memory_entry *e = &shared_memory.entries[i];
     if (e->key_size == key_size && memcmp(e->key, key, key_size) == 0)
       status = ath_buffer_append(out, e->value, e->value_size);
   }
-  pthread_mutex_unlock(&memory.lock);
+  pthread_mutex_unlock(&shared_memory.lock);
   return status == ATH_NOT_FOUND ? ath_fail(ATH_NOT_FOUND, "no such key") : status;
 }
 
@@ -60,11 +60,11 @@ static inline ath_store memory_view(int rank, int size) {
 }
 
 static inline void memory_clear(void) {
-  for (size_t i = 0; i < memory.count; i++) {
-    free(memory.entries[i].key);
-    free(memory.entries[i].value);
+  for (size_t i = 0; i < shared_memory.count; i++) {
+    free(shared_memory.entries[i].key);
+    free(shared_memory.entries[i].value);
   }
-  memory.count = 0;
+  shared_memory.count = 0;
 }
 
 #endif

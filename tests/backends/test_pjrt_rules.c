@@ -8,6 +8,8 @@
 #include "backends/pjrt/key.h"
 #include "backends/pjrt/places.h"
 #include "backends/pjrt/tpu.h"
+#include "athanor/backend.h"
+#include "backends/memory_store.h"
 #include "backends/pjrt_testing.h"
 #include "storage/file.h"
 
@@ -651,6 +653,35 @@ static int remove_copies_folder(void **state) {
   return 0;
 }
 
+static void a_slice_of_several_hosts_is_refused_by_the_engine(void **state) {
+  (void)state;
+  ath_backend *backend = NULL;
+  const char *path = fake("hosts");
+  assert_fails(ath_backend_open(path, &backend), ATH_UNSUPPORTED,
+               "this process has 2 of 6 devices");
+  assert_null(backend);
+  assert_int_equal(number_at(path, "fake_live_count"), 0);
+  assert_int_equal(number_at(path, "fake_fault_count"), 0);
+}
+
+/* The fake's process 0 of 2 puts a value and waits for that of process 1. */
+static void a_plugin_finds_other_processes_through_the_store(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("join hosts");
+  ath_pjrt_client *client = NULL;
+  ath_store own = memory_view(0, 2), other = memory_view(1, 2);
+  assert_fails(ath_pjrt_client_join(plugin, NULL, 0, &own, &client), ATH_IO,
+               "process 0 of 2 waited");
+  assert_null(client);
+  memory_clear();
+  assert_ok(ath_store_put(&other, "n\0\1", 3, "n\0\1", 3));
+  assert_ok(ath_pjrt_client_join(plugin, NULL, 0, &own, &client));
+  assert_int_equal(ath_pjrt_client_device_count(client), 2); /* of the six of all processes */
+  ath_pjrt_client_destroy(client);
+  memory_clear();
+  assert_clean(plugin);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(everything_is_released_and_no_rule_is_broken),
@@ -685,6 +716,8 @@ int main(void) {
     cmocka_unit_test(a_machine_without_a_tpu_is_told_what_was_looked_for),
     cmocka_unit_test(a_slice_that_does_not_fit_together_is_refused),
     cmocka_unit_test(a_google_machine_keeps_its_metadata_server),
+    cmocka_unit_test(a_slice_of_several_hosts_is_refused_by_the_engine),
+    cmocka_unit_test(a_plugin_finds_other_processes_through_the_store),
   };
   return cmocka_run_group_tests(tests, make_copies_folder, remove_copies_folder);
 }

@@ -32,9 +32,12 @@ NEVER(const char *, ath_pjrt_plugin_attribute, NULL, const ath_pjrt_plugin *self
       const char *name)
 NEVER(ath_status, ath_pjrt_client_create, ATH_UNSUPPORTED, ath_pjrt_plugin *plugin,
       const ath_pjrt_option *options, size_t count, ath_pjrt_client **out)
+NEVER(ath_status, ath_pjrt_client_join, ATH_UNSUPPORTED, ath_pjrt_plugin *plugin,
+      const ath_pjrt_option *options, size_t count, ath_store *store, ath_pjrt_client **out)
 NOTHING(ath_pjrt_client_destroy, ath_pjrt_client)
 NEVER(const char *, ath_pjrt_client_platform, NULL, const ath_pjrt_client *self)
 NEVER(int, ath_pjrt_client_device_count, 0, const ath_pjrt_client *self)
+NEVER(int, ath_pjrt_client_global_count, 0, const ath_pjrt_client *self)
 NEVER(const char *, ath_pjrt_client_device_kind, NULL, const ath_pjrt_client *self, int device)
 NEVER(ath_status, ath_pjrt_client_device_memory, ATH_UNSUPPORTED, const ath_pjrt_client *self,
       int device, int64_t *limit, int64_t *used)

@@ -77,6 +77,9 @@ void ath_pjrt_value_text(const PJRT_NamedValue *value, char *out, size_t size);
 /* A new string of a text that need not end in NUL; NULL without memory. */
 char *ath_pjrt_string(const char *text, size_t length);
 
+/* Gives the create call of a client the store's callbacks. */
+void ath_pjrt_join(ath_store *store, PJRT_Client_Create_Args *args);
+
 struct ath_pjrt_client {
   ath_pjrt_plugin *plugin;
   PJRT_Client *client;

@@ -57,12 +57,18 @@ static ath_status create_client(ath_xla_backend *self, const char *device) {
   return ath_pjrt_client_create(self->plugin, options, options != NULL, &self->client);
 }
 
+/* On a slice of several hosts each would work on the same by itself. */
 static ath_status check_devices(const ath_xla_backend *self, const char *device) {
   char text[64];
   int found = ath_pjrt_client_device_count(self->client);
+  int all = ath_pjrt_client_global_count(self->client);
   if (found < 1)
     return ath_fail(ATH_NOT_FOUND, "device %s: its plugin %s finds no device", device,
                     ath_pjrt_plugin_path(self->plugin));
+  if (all > found)
+    return ath_fail(ATH_UNSUPPORTED, "device %s: this process has %d of %d devices, the others are "
+                    "those of other hosts' processes, and a run is one process: use devices of one "
+                    "host", device, found, all);
   if (found >= self->devices) return ATH_OK;
   return ath_fail(ATH_INVALID, "mesh %s has %d devices, but %s has %d",
                   ath_mesh_text(&self->mesh, text), self->devices, device, found);

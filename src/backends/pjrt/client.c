@@ -89,11 +89,12 @@ static ath_status check_platform(const ath_pjrt_client *self) {
                   found->device, wanted->device, wanted->variable);
 }
 
-static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *options,
-                              size_t count) {
+static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *options, size_t count,
+                              ath_store *store) {
   PJRT_NamedValue *values;
   ATH_TRY(ath_pjrt_options_make(options, count, &values));
   ATH_PJRT_ARGS(args, Client_Create, .create_options = values, .num_options = count);
+  if (store != NULL) ath_pjrt_join(store, &args);
   ath_status status = ATH_PJRT_CALL(self->plugin, Client_Create, &args);
   free(values);
   if (status != ATH_OK) return status;
@@ -105,11 +106,17 @@ static ath_status open_client(ath_pjrt_client *self, const ath_pjrt_option *opti
 
 ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
                                   size_t count, ath_pjrt_client **out) {
+  return ath_pjrt_client_join(plugin, options, count, NULL, out);
+}
+
+/* Without a store: alone. */
+ath_status ath_pjrt_client_join(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
+                                size_t count, ath_store *store, ath_pjrt_client **out) {
   *out = NULL;
   ath_pjrt_client *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a client");
   self->plugin = plugin;
-  ath_status status = open_client(self, options, count);
+  ath_status status = open_client(self, options, count, store);
   if (status != ATH_OK) {
     ath_pjrt_client_destroy(self);
     return status;
@@ -132,6 +139,8 @@ void ath_pjrt_client_destroy(ath_pjrt_client *self) {
 const char *ath_pjrt_client_platform(const ath_pjrt_client *self) { return self->platform; }
 
 int ath_pjrt_client_device_count(const ath_pjrt_client *self) { return self->device_count; }
+
+int ath_pjrt_client_global_count(const ath_pjrt_client *self) { return self->global_count; }
 
 const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device) {
   assert(device >= 0 && device < self->device_count);

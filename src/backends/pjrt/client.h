@@ -15,6 +15,7 @@
 
 #include "athanor/status.h"
 #include "athanor/tensor.h"
+#include "backends/processes.h"
 #include "base/buffer.h"
 
 typedef struct ath_pjrt_plugin ath_pjrt_plugin;
@@ -58,9 +59,17 @@ typedef struct ath_pjrt_option {
 /* ATH_MISMATCH where the plugin was loaded for one named device and is another's. */
 ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
                                   size_t count, ath_pjrt_client **out) ATH_MUST_CHECK;
+/* The same by one of several processes, all of which call this: the client then has the devices of
+ * all, of which those of this process are addressable. The plugin finds the others through the
+ * store, which must be there until the client is destroyed; CUDA's wants the options node_id and
+ * num_nodes besides, the store's rank and size. A TPU's needs no store: libtpu finds its slice. */
+ath_status ath_pjrt_client_join(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
+                                size_t count, ath_store *store, ath_pjrt_client **out)
+    ATH_MUST_CHECK;
 void ath_pjrt_client_destroy(ath_pjrt_client *self); /* NULL is allowed; after its objects */
 const char *ath_pjrt_client_platform(const ath_pjrt_client *self); /* "cpu", "tpu", "cuda" */
 int ath_pjrt_client_device_count(const ath_pjrt_client *self);     /* addressable by this process */
+int ath_pjrt_client_global_count(const ath_pjrt_client *self);     /* those of all processes */
 /* "TPU v4", "cpu"; the client's own. */
 const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device);
 /* Bytes the device has and has in use; ATH_UNSUPPORTED on the CPU. */
