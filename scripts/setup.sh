@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, and nothing else: Debian packages by name, the header of XLA's plugins
 # (from a Python wheel that has it, in build/pjrt/include), and for the tests a Python environment
-# in build/venv with the reference libraries, and four plugins in build/pjrt.
+# in build/venv with the reference libraries, and five plugins in build/pjrt.
 #
 #   scripts/setup.sh build          the compiler and the libraries
 #   scripts/setup.sh build demo     and the demo's text
@@ -83,7 +83,8 @@ fetch_header() {
     echo "setup: pjrt_c_api.h could not be fetched; XLA devices are left out" >&2
 }
 
-# The oldest, a middle and the newest for the CPU, named by the version of their API, and the TPU's.
+# The oldest, a middle and the newest for the CPU, named by the version of their API, the TPU's, and
+# that for GPUs, whose compiler needs none.
 fetch_plugins() {
   [ "$(uname -m)" = x86_64 ] || return 0
   fetch_from_wheel xla-cpu-pjrt==0.0.1 xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so \
@@ -93,6 +94,8 @@ fetch_plugins() {
   fetch_from_wheel lammps-jax-pjrt-cpu==0.11.2 lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so \
     build/pjrt/cpu-0.115.so
   fetch_from_wheel libtpu==0.0.52 libtpu/libtpu.so build/pjrt/libtpu.so
+  fetch_from_wheel jax-cuda13-pjrt==0.12.0.1 jax_plugins/xla_cuda13/xla_cuda_plugin.so \
+    build/pjrt/cuda.so
 }
 
 wanted=()

@@ -48,7 +48,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   bool json = false;
   const ath_option own[] = {
     {"topology", ATH_OPTION_STRING, &how.topologies, "LIST", "Slices with commas between, as "
-     "v5e:2x4,v4:2x2x1; generations v4, v5e, v5p, v6e", .required = true},
+     "v5e:2x4,v4:2x2x1; generations v4, v5e, v5p, v6e. GPUs as h100:8, h100:2x8 on two hosts; "
+     "a100, h100, h200", .required = true},
     {"largest-batch", ATH_OPTION_FLAG, &how.largest_batch, .help = "Search for the largest batch "
      "that fits, which takes a few more compiles"},
     {"top", ATH_OPTION_INTEGER, &top, "N", "Show the N costliest operations", .minimum = 0,
@@ -83,9 +84,12 @@ const ath_command ath_command_plan = {
       "Builds the training step of the settings without data and compiles it for each slice with\n"
       "the compiler in libtpu (athanor plugins install tpu). The first plan takes a minute or two\n"
       "per module, a second one of the same comes from the cache.\n\n"
-      "Memory is exact. Times are estimates, from the compiler's model of the chip.\n\n"
-      "All settings of athanor train are options here too, and override the file. What the files\n"
-      "that they name would say can be given instead: vocab_size, max_seq_length, max_steps.\n"
+      "Memory is exact. Times are estimates, from the compiler's model of the chip. For GPUs the\n"
+      "compiler is that of the CUDA plugin (athanor plugins install cuda): it tells memory, and no\n"
+      "times; a program has nine tenths of a GPU's memory.\n\n"
+      "All settings of athanor train but the device are options here, and override the file. What\n"
+      "the files that they name would say can be given instead: vocab_size, max_seq_length,\n"
+      "max_steps.\n"
       "Prices come from src/plan/prices.txt; check your contract.\n\n"
       "Examples:\n"
       "  athanor plan examples/roberta-base.yaml --topology v5e:2x4,v4:2x2x1\n"

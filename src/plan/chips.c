@@ -1,4 +1,4 @@
-/* chips.c: the table of TPU generations, and the time of transfers on their links.
+/* chips.c: the table of generations, and the time of transfers on their links.
  *
  * Peak, memory and links are the figures of Google's public pages on system architecture
  * (cloud.google.com/tpu/docs/system-architecture-tpu-vm) and, for single links, of "How to Scale
@@ -12,18 +12,37 @@
 #include <string.h>
 
 static const ath_chip chips[] = {
-  {"v4", 1.05e9, 275e12, 45e9, 3, 4, "megacore"},
-  {"v5e", 1.5e9, 197e12, 45e9, 2, 16, NULL},
-  {"v5p", 1.75e9, 459e12, 90e9, 3, 4, NULL},
-  {"v6e", 1.75e9, 918e12, 90e9, 2, 16, NULL},
+  {"v4", 1.05e9, 275e12, 45e9, 3, 4, "megacore", NULL},
+  {"v5e", 1.5e9, 197e12, 45e9, 2, 16, NULL, NULL},
+  {"v5p", 1.75e9, 459e12, 90e9, 3, 4, NULL, NULL},
+  {"v6e", 1.75e9, 918e12, 90e9, 2, 16, NULL, NULL},
+  {.name = "a100", .gpu = &ath_gpu_a100},
+  {.name = "h100", .gpu = &ath_gpu_h100},
+  {.name = "h200", .gpu = &ath_gpu_h200},
 };
 enum { CHIP_COUNT = sizeof chips / sizeof *chips, AXIS_MAX = 64 };
 enum { HOST_AXES = 2 }; /* of a torus, along which a host has two chips: 2x2 */
 
-#define SHAPES "v5e:2x4, v6e:4x4, v4:2x2x1, v5p:2x2x2"
+#define SHAPES "v5e:2x4, v6e:4x4, v4:2x2x1, v5p:2x2x2; GPUs as h100:8, or h100:2x8 on two hosts"
 
 static ath_status bad_slice(const char *text, const char *why) {
   return ath_fail(ATH_USAGE, "topology \"%.40s\": %s; slices are written as " SHAPES, text, why);
+}
+
+static ath_status check_hosts(const char *text, const ath_slice *out) {
+  return out->axes <= 2 ? ATH_OK
+                        : bad_slice(text, "GPUs are hosts times GPUs of a host, or one host's");
+}
+
+static ath_status check_torus(const char *text, const ath_slice *out) {
+  if (out->axes != out->chip->axes)
+    return bad_slice(text, out->chip->axes == 2 ? "this generation has two axes"
+                                                : "this generation has three axes");
+  for (int i = 0; i < HOST_AXES; i++)
+    if (out->dims[i] > 1 && out->dims[i] % 2 != 0)
+      return bad_slice(text, "slices are made of hosts of 2x2 chips, so the first two axes are 1 "
+                             "or even");
+  return ATH_OK;
 }
 
 /* "2x4" after the colon. */
@@ -38,14 +57,7 @@ static ath_status parse_axes(const char *text, const char *at, ath_slice *out) {
     out->chips *= size;
   } while (*at == 'x');
   if (*at != '\0') return bad_slice(text, "not a shape of chips");
-  if (out->axes != out->chip->axes)
-    return bad_slice(text, out->chip->axes == 2 ? "this generation has two axes"
-                                                : "this generation has three axes");
-  for (int i = 0; i < HOST_AXES; i++)
-    if (out->dims[i] > 1 && out->dims[i] % 2 != 0)
-      return bad_slice(text, "slices are made of hosts of 2x2 chips, so the first two axes are 1 "
-                             "or even");
-  return ATH_OK;
+  return out->chip->gpu != NULL ? check_hosts(text, out) : check_torus(text, out);
 }
 
 ath_status ath_slice_parse(const char *text, size_t length, ath_slice *out) {
@@ -58,7 +70,9 @@ ath_status ath_slice_parse(const char *text, size_t length, ath_slice *out) {
     if (strlen(chips[i].name) == (size_t)(colon - out->name) &&
         strncmp(chips[i].name, out->name, (size_t)(colon - out->name)) == 0)
       out->chip = &chips[i];
-  if (out->chip == NULL) return bad_slice(out->name, "the generations known are v4, v5e, v5p, v6e");
+  if (out->chip == NULL)
+    return bad_slice(out->name, "the generations known are v4, v5e, v5p, v6e, "
+                     "a100, h100, h200");
   return parse_axes(out->name, colon, out);
 }
 

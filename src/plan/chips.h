@@ -1,12 +1,14 @@
-/* chips.h: the TPU generations that can be planned for, and slices of them.
+/* chips.h: the generations of TPUs and GPUs that can be planned for, and slices of them.
  *
- * A slice is written as the compiler wants it, "v5e:2x4": a generation and the chips along each
- * axis of its torus. */
+ * A slice of TPUs is written as the compiler wants it, "v5e:2x4": a generation and the chips along
+ * each axis of its torus. One of GPUs is a kind and how many a host has, "h100:8", of several hosts
+ * "h100:2x8". */
 #ifndef ATHANOR_PLAN_CHIPS_H
 #define ATHANOR_PLAN_CHIPS_H
 
 #include "backends/pjrt/client.h"
 #include "plan/cost.h"
+#include "plan/gpus.h"
 
 typedef struct ath_chip {
   const char *name;   /* "v5e" */
@@ -15,6 +17,8 @@ typedef struct ath_chip {
   double link;        /* bytes/s of one link between chips, in one direction */
   int axes, wrap;     /* of the torus; an axis of a multiple of `wrap` chips closes to a ring */
   const char *config; /* chip_config_name that makes one device of a chip; NULL: it is one */
+  const ath_gpu *gpu; /* NULL: a TPU. Of a GPU the compiler counts no cycles, and nothing above but
+                         its name is known */
 } ath_chip;
 
 enum { ATH_SLICE_AXES_MAX = 3, ATH_SLICE_NAME_MAX = 32 };

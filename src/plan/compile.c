@@ -20,7 +20,7 @@
 #include "formats/wire.h"
 
 enum { REASON_MAX = 1 << 16, TABLE_MAX = 1 << 20, PROGRAM_MAX = 1 << 30, ANSWER_MAX = 1 << 30 };
-enum { MEMORY_FIELDS = 6 };
+enum { MEMORY_FIELDS = 6, TARGET_MAX = 1 << 14 };
 
 /* Of all answers together; the oldest go first. */
 #define CACHE_BYTES ((uint64_t)2 << 30)
@@ -110,6 +110,8 @@ static ath_status make_key(const ath_pjrt_plugin *plugin, const ath_slice *slice
   if (status == ATH_OK) status = ath_key_add_plugin(plugin, &material);
   if (status == ATH_OK) status = ath_key_add_options(&options, &material);
   if (status == ATH_OK) status = ath_key_add_text("slice", slice->name, &material);
+  if (status == ATH_OK && slice->chip->gpu != NULL)
+    status = ath_gpu_print_target(slice->chip->gpu, &material);
   if (status == ATH_OK) status = ath_cache_key_part(&material, "text", text->bytes, text->length);
   if (status == ATH_OK) ath_sha256_bytes(material.bytes, material.length, key);
   ath_buffer_free(&material);
@@ -145,8 +147,24 @@ static void keep_answer(const char *folder, const char *key, ath_verdict *verdic
 
 /* --- the compiler -------------------------------------------------------------------------- */
 
-static ath_status create_topology(ath_pjrt_plugin *plugin, const ath_slice *slice,
-                                  ath_pjrt_topology **out) {
+/* GPUs are described to the compiler; "1x2x8": one partition of two hosts with eight each. */
+static ath_status create_gpus(ath_pjrt_plugin *plugin, const ath_slice *slice,
+                              ath_pjrt_topology **out) {
+  ath_buffer target = ath_buffer_make(TARGET_MAX);
+  char shape[64];
+  int each = slice->dims[slice->axes - 1];
+  snprintf(shape, sizeof shape, "1x%dx%d", slice->chips / each, each);
+  ath_status status = ath_gpu_print_target(slice->chip->gpu, &target);
+  const ath_pjrt_option options[] = {
+    {.name = "target_config", .kind = ATH_PJRT_STRING, .string = target.bytes},
+    {.name = "topology", .kind = ATH_PJRT_STRING, .string = shape}};
+  if (status == ATH_OK) status = ath_pjrt_topology_create(plugin, slice->name, options, 2, out);
+  ath_buffer_free(&target);
+  return status;
+}
+
+static ath_status create_tpus(ath_pjrt_plugin *plugin, const ath_slice *slice,
+                              ath_pjrt_topology **out) {
   ath_pjrt_option option = {.name = "chip_config_name", .kind = ATH_PJRT_STRING,
                             .string = slice->chip->config};
   ath_status status =
@@ -156,6 +174,12 @@ static ath_status create_topology(ath_pjrt_plugin *plugin, const ath_slice *slic
   ath_context(status, "there is no TPU compiler in %s; \"athanor plugins list\" tells where libtpu "
               "is looked for", ath_pjrt_plugin_path(plugin));
   return ATH_MISMATCH;
+}
+
+static ath_status create_topology(ath_pjrt_plugin *plugin, const ath_slice *slice,
+                                  ath_pjrt_topology **out) {
+  return slice->chip->gpu != NULL ? create_gpus(plugin, slice, out)
+                                  : create_tpus(plugin, slice, out);
 }
 
 static ath_status compile(ath_pjrt_topology *topology, const ath_slice *slice,
@@ -215,10 +239,29 @@ static void add_table(ath_pjrt_topology *topology, const ath_slice *slice, const
   ath_buffer_clear(table);
 }
 
-static ath_status read_executable(const ath_pjrt_executable *executable, ath_verdict *out) {
+int64_t ath_verdict_bytes(const ath_verdict *self) {
+  const ath_pjrt_memory *m = &self->memory;
+  return m->arguments + m->temporary + m->results - m->aliased + m->code;
+}
+
+/* The compiler for GPUs compiles also what does not fit. */
+static ath_status compare_memory(const ath_slice *slice, ath_verdict *out) {
+  int64_t wanted = ath_verdict_bytes(out);
+  out->limit = ath_gpu_memory_limit(slice->chip->gpu);
+  out->fits = wanted <= out->limit;
+  if (out->fits) return ATH_OK;
+  return ath_buffer_format(&out->reason, "the step needs %.2f GB, and of the %.2f GB of an %s a "
+                           "program has %.2f", 1e-9 * (double)wanted,
+                           1e-9 * (double)slice->chip->gpu->memory, slice->chip->gpu->model,
+                           1e-9 * (double)out->limit);
+}
+
+static ath_status read_executable(const ath_pjrt_executable *executable, const ath_slice *slice,
+                                  ath_verdict *out) {
   out->fits = true;
   ATH_TRY(ath_pjrt_executable_memory(executable, &out->memory));
-  return ath_pjrt_executable_program(executable, &out->program);
+  ATH_TRY(ath_pjrt_executable_program(executable, &out->program));
+  return slice->chip->gpu != NULL ? compare_memory(slice, out) : ATH_OK;
 }
 
 static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath_buffer *text,
@@ -232,7 +275,7 @@ static ath_status ask(ath_pjrt_plugin *plugin, const ath_slice *slice, const ath
   ath_status status = compile(topology, slice, text, overrides, &executable);
   out->seconds = seconds_now() - begin;
   if (status == ATH_OK) {
-    status = read_executable(executable, out);
+    status = read_executable(executable, slice, out);
   } else if (status == ATH_NO_MEMORY && strstr(ath_error_text(), "HBM") != NULL) {
     status = ath_buffer_string(&out->reason, ath_error_text());
     if (status == ATH_OK && explain) add_table(topology, slice, text, overrides, &out->largest);
@@ -252,7 +295,8 @@ ath_status ath_plan_compile(ath_pjrt_plugin *plugin, const ath_slice *slice, con
   ATH_TRY(cache_folder(folder, &on));
   ATH_TRY(make_key(plugin, slice, text, &overrides, key));
   bool found = on && find_answer(folder, key, out);
-  if (found && (out->fits || !explain || out->largest.length > 0)) return ATH_OK;
+  bool whole = out->fits || out->program.length > 0 || out->largest.length > 0;
+  if (found && (whole || !explain)) return ATH_OK;
   ath_verdict_free(out);
   ath_verdict_init(out);
   ATH_TRY(ask(plugin, slice, text, &overrides, explain, out));

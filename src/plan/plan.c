@@ -22,7 +22,7 @@ enum { SLICES_MAX = 64, TEXT_MAX = 1 << 30, REPORT_MAX = 1 << 26 };
 typedef struct planner {
   const ath_plan_options *options;
   ath_subject subject;
-  ath_pjrt_plugin *plugin;
+  ath_pjrt_plugin *tpu, *cuda; /* NULL where no slice needs it */
   ath_slice slices[SLICES_MAX];
   size_t count;
 } planner;
@@ -48,7 +48,8 @@ static ath_status try_batch(const planner *self, const ath_slice *slice, int64_t
   ATH_TRY(ath_arena_create(ARENA_MAX, &out->arena));
   ATH_TRY(ath_subject_print(&self->subject, batch, slice->chips, out->arena, &out->signature,
                             &out->text));
-  ATH_TRY(ath_plan_compile(self->plugin, slice, &out->text, explain, &out->verdict));
+  ath_pjrt_plugin *plugin = slice->chip->gpu != NULL ? self->cuda : self->tpu;
+  ATH_TRY(ath_plan_compile(plugin, slice, &out->text, explain, &out->verdict));
   ath_log(ATH_LOG_INFO, "%s: %lld records a chip %s (%s %.0f s)", slice->name, (long long)batch,
           out->verdict.fits ? "fit" : "do not fit",
           out->verdict.cached ? "known from before, compiled in" : "compiled in",
@@ -84,7 +85,7 @@ static void read_memory(const ath_verdict *verdict, const ath_xla_program *progr
   split_arguments(program, signature, out);
   out->inputs = m->arguments - out->parameters - out->optimizer;
   out->temporaries = m->temporary + m->results - m->aliased;
-  out->total = m->arguments + out->temporaries + m->code;
+  out->total = ath_verdict_bytes(verdict);
 }
 
 static ath_status read_operations(const ath_cost *cost, double hertz, ath_arena *memory,
@@ -119,16 +120,17 @@ static void read_times(const planner *self, const ath_slice *slice, const ath_co
   if (out->price >= 0) out->cost = out->hours * out->price * slice->chips;
 }
 
-static ath_status read_fitting(const planner *self, const ath_slice *slice, attempt *from,
+static ath_status read_program(const planner *self, const ath_slice *slice, attempt *from,
                                ath_arena *memory, ath_plan_report *out) {
   ath_xla_program program;
   ath_line_names names;
   ath_cost cost;
   const ath_buffer *bytes = &from->verdict.program;
   ATH_TRY(ath_xla_program_read(bytes->bytes, bytes->length, from->arena, &program));
+  read_memory(&from->verdict, &program, &from->signature, &out->memory);
+  if (slice->chip->gpu != NULL) return ATH_OK; /* there are no cycles in it */
   ATH_TRY(ath_line_names_make(&from->text, from->arena, &names));
   ATH_TRY(ath_cost_of(&program, &names, from->arena, &cost));
-  read_memory(&from->verdict, &program, &from->signature, &out->memory);
   read_times(self, slice, &cost, out);
   return read_operations(&cost, slice->chip->hertz, memory, out);
 }
@@ -141,8 +143,10 @@ static ath_status read_attempt(const planner *self, const ath_slice *slice, atte
   out->memory = (ath_plan_memory){.parameters = -1, .optimizer = -1, .inputs = -1,
                                   .temporaries = -1, .code = -1, .total = -1,
                                   .limit = from->verdict.limit};
-  if (out->fits) return read_fitting(self, slice, from, memory, out);
-  out->memory.total = ath_wanted_bytes(from->verdict.reason.bytes);
+  if (from->verdict.program.length > 0)
+    ATH_TRY(read_program(self, slice, from, memory, out));
+  if (out->fits) return ATH_OK;
+  if (out->memory.total < 0) out->memory.total = ath_wanted_bytes(from->verdict.reason.bytes);
   return ath_explain(&from->verdict, &from->text, slice->chips, memory, &out->reason);
 }
 
@@ -238,10 +242,20 @@ static ath_status plan_slices(whole *self) {
   return first.status == ATH_OK ? ATH_OK : ath_outcome_return(&first);
 }
 
+/* Before there are threads: libtpu wants its environment set. */
+static ath_status load_plugins(planner *self) {
+  for (size_t i = 0; i < self->count; i++) {
+    bool gpu = self->slices[i].chip->gpu != NULL;
+    ath_pjrt_plugin **plugin = gpu ? &self->cuda : &self->tpu;
+    if (*plugin == NULL) ATH_TRY(ath_pjrt_plugin_load(gpu ? "cuda" : "tpu", true, plugin));
+  }
+  return ATH_OK;
+}
+
 static ath_status make(whole *self, const ath_train_options *run) {
   ATH_TRY(parse_slices(&self->planner, self->planner.options->topologies));
   ATH_TRY(ath_subject_open(run, &self->planner.subject));
-  ATH_TRY(ath_pjrt_plugin_load("tpu", true, &self->planner.plugin));
+  ATH_TRY(load_plugins(&self->planner));
   return plan_slices(self);
 }
 

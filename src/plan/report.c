@@ -37,6 +37,14 @@ static ath_status put_times(const ath_plan_report *r, ath_buffer *out) {
   return ATH_OK;
 }
 
+/* Of a GPU the compiler counts no cycles. */
+static ath_status put_no_times(const ath_plan_report *r, ath_buffer *out) {
+  return ath_buffer_format(
+      out,
+      "  step            - not known: the compiler for GPUs gives no times\n"
+      "  work            %.2f TFLOP of the model a GPU\n", 1e-12 * r->flops);
+}
+
 static ath_status put_run(const ath_plan_report *r, ath_buffer *out) {
   if (!(r->hours >= 0))
     return ath_buffer_string(out, "  the run         its length is not known: give max_steps, or a "
@@ -67,7 +75,8 @@ ath_status ath_plan_report_print(const ath_plan_report *self, int top, ath_buffe
                             r->chips == 1 ? "" : "s", (long long)r->batch_per_chip,
                             r->fits ? "fits" : "DOES NOT FIT"));
   ATH_TRY(put_memory(&r->memory, r->fits, out));
-  if (r->fits) {
+  if (r->fits && !(r->step_seconds > 0)) ATH_TRY(put_no_times(r, out));
+  else if (r->fits) {
     ATH_TRY(put_times(r, out));
     ATH_TRY(put_run(r, out));
   }
