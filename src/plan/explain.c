@@ -36,6 +36,8 @@ static bool tensor_text(const char *shape, int times, char out[SHAPE_MAX]) {
   if (bracket == NULL || !isdigit((unsigned char)bracket[1])) return false;
   char *rest;
   long long first = strtoll(bracket + 1, &rest, 10);
+  assert(times > 0);
+  if (first > INT64_MAX / times) return false;
   int used = snprintf(out, SHAPE_MAX, "tensor<%lld", first * times);
   for (; *rest != ']' && *rest != '\0' && used < SHAPE_MAX - 1; rest++)
     if (isdigit((unsigned char)*rest)) out[used++] = *rest;

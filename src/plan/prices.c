@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "storage/file.h"
 
-enum { TABLE_BYTES_MAX = 1 << 16, NAME_MAX = 32 };
+enum { TABLE_BYTES_MAX = 1 << 16, NAME_MAX = 32, NAMES_MAX = 64 };
 
 /* Dollars for an hour of a chip; far above any price there is. */
 #define PRICE_MAX 1e6
@@ -38,18 +39,54 @@ static ath_status read_line(const char *line, int number, char name[NAME_MAX], d
   return ATH_OK;
 }
 
-static ath_status find(const char *table, const char *generation, double *out) {
+static const char *next_line(const char *line) {
+  line += strcspn(line, "\n");
+  return *line == '\n' ? line + 1 : line;
+}
+
+/* The generations that the program's own table has; how many. */
+static size_t own_names(char names[NAMES_MAX][NAME_MAX]) {
+  size_t count = 0;
   int number = 1;
+  for (const char *line = ath_prices_text; *line != '\0' && count < NAMES_MAX;
+       line = next_line(line)) {
+    double price;
+    if (read_line(line, number++, names[count], &price) == ATH_OK && names[count][0] != '\0')
+      count++;
+  }
+  return count;
+}
+
+/* A slip in a name would leave its price out unnoticed. */
+static ath_status check_name(const char *name, int number) {
+  char own[NAMES_MAX][NAME_MAX];
+  const char *names[NAMES_MAX], *near;
+  size_t count = own_names(own);
+  for (size_t i = 0; i < count; i++) {
+    names[i] = own[i];
+    if (strcmp(name, own[i]) == 0) return ATH_OK;
+  }
+  near = ath_nearest(name, names, count);
+  return ath_fail(ATH_INVALID, "line %d: no generation \"%s\" is known%s%s%s", number, name,
+                  near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
+                  near != NULL ? "\"?" : "");
+}
+
+static ath_status find(const char *table, const char *generation, double *out) {
+  int number = 1, rows = 0;
   *out = -1;
-  for (const char *line = table; *line != '\0'; number++) {
+  for (const char *line = table; *line != '\0'; line = next_line(line), number++) {
     char name[NAME_MAX];
     double price = -1;
     ATH_TRY(read_line(line, number, name, &price));
+    if (name[0] == '\0') continue;
+    ATH_TRY(check_name(name, number));
     if (strcmp(name, generation) == 0) *out = price;
-    line += strcspn(line, "\n");
-    if (*line == '\n') line++;
+    rows++;
   }
-  return ATH_OK;
+  if (rows > 0) return ATH_OK;
+  return ath_fail(ATH_INVALID, "there is no price in it; a line is a generation and its price, as "
+                  "in \"v5e 1.20\"");
 }
 
 ath_status ath_price_find(const char *file, const char *generation, double *out) {

@@ -200,7 +200,6 @@ static ath_status read_field(ath_arena *arena, const ath_wire_field *field,
     case 8: return read_literal(field->inside, &out->constant);
     case 9: out->parameter = (int64_t)field->value; return ATH_OK;
     case 28: return read_text(arena, field, &out->target);
-    case 36: return read_ids(arena, field, &out->operands, &out->operand_count);
     case 38: return read_ids(arena, field, &out->called, &out->called_count);
     case 43: out->cycles = find_cycles(field->inside); return ATH_OK;
     case 49: return out->group == 0 ? read_group(arena, field->inside, &out->group) : ATH_OK;

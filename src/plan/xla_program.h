@@ -7,7 +7,7 @@
  *     HloModuleProto             3 computations   6 id of the entry
  *     HloComputationProto        1 name   2 instructions   5 id
  *     HloInstructionProto        1 name   2 opcode   3 shape   7 metadata   8 literal   9 parameter
- *                                28 custom_call_target   36 operand ids   38 called
+ *                                28 custom_call_target   38 called
  *                                computations   43 backend_config   49 | 87 | 93 replica groups
  *     OpMetadata                 2 op_name: the location that the module's text gave it
  *                                4 source_line: the line of that text
@@ -32,8 +32,8 @@ typedef struct ath_xla_instruction {
   int64_t cycles;           /* the compiler's estimate; −1: it gave none */
   int64_t constant;         /* of a whole-number scalar constant; −1: something else */
   int64_t group;            /* devices that a collective joins; 0: not said */
-  const int64_t *called, *operands;
-  int called_count, operand_count;
+  const int64_t *called;
+  int called_count;
 } ath_xla_instruction;
 
 typedef struct ath_xla_computation {

@@ -319,6 +319,20 @@ static void a_program_with_changed_bytes_is_refused_or_read(void **state) {
   ath_buffer_free(&bytes);
 }
 
+/* A program that is read well, but whose costs cannot be added up. */
+static void assert_no_cost(ath_buffer *module, int entry, const char *part) {
+  ath_buffer bytes = with_config(module, entry);
+  ath_arena *arena;
+  ath_xla_program program;
+  ath_line_names names = {0};
+  ath_cost cost;
+  assert_ok(ath_arena_create(1 << 24, &arena));
+  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, arena, &program));
+  assert_fails(ath_cost_of(&program, &names, arena, &cost), ATH_CORRUPT, part);
+  ath_arena_destroy(arena);
+  ath_buffer_free(&bytes);
+}
+
 static void calls_without_end_are_refused(void **state) {
   (void)state;
   ath_buffer module = ath_buffer_make(1 << 20);
@@ -328,16 +342,7 @@ static void calls_without_end_are_refused(void **state) {
       {.name = "b", .opcode = "call", .element = 11, .called = {id - 1}, .called_count = id > 1}};
     put_computation(&module, id, two, 2);
   }
-  ath_buffer bytes = with_config(&module, 30);
-  ath_arena *arena;
-  ath_xla_program program;
-  ath_line_names names = {0};
-  ath_cost cost;
-  assert_ok(ath_arena_create(1 << 24, &arena));
-  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, arena, &program));
-  assert_fails(ath_cost_of(&program, &names, arena, &cost), ATH_CORRUPT, "instructions are run");
-  ath_arena_destroy(arena);
-  ath_buffer_free(&bytes);
+  assert_no_cost(&module, 30, "instructions are run");
 }
 
 static void computations_that_call_each_other_in_a_circle_are_refused(void **state) {
@@ -346,16 +351,7 @@ static void computations_that_call_each_other_in_a_circle_are_refused(void **sta
   const made one = {.name = "call.1", .opcode = "call", .element = 11, .called = {1},
                     .called_count = 1};
   put_computation(&module, 1, &one, 1);
-  ath_buffer bytes = with_config(&module, 1);
-  ath_arena *arena;
-  ath_xla_program program;
-  ath_line_names names = {0};
-  ath_cost cost;
-  assert_ok(ath_arena_create(1 << 24, &arena));
-  assert_ok(ath_xla_program_read(bytes.bytes, bytes.length, arena, &program));
-  assert_fails(ath_cost_of(&program, &names, arena, &cost), ATH_CORRUPT, "deeper than");
-  ath_arena_destroy(arena);
-  ath_buffer_free(&bytes);
+  assert_no_cost(&module, 1, "deeper than");
 }
 
 /* --- slices -------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "plan/explain.h"
 #include "plan/prices.h"
 #include "plan/search.h"
+#include "storage/file.h"
 #include "testing.h"
 
 /* --- the largest batch --------------------------------------------------------------------- */
@@ -93,7 +94,6 @@ static void prices_come_from_a_table_of_ones_own(void **state) {
   assert_near(price_in(folder, table, "v5e"), 0.5, 0, 0);
   assert_near(price_in(folder, table, "v4"), 2, 0, 0);
   assert_near(price_in(folder, table, "v6e"), -1, 0, 0); /* not in it */
-  assert_near(price_in(folder, "", "v6e"), -1, 0, 0);
   remove_folder(folder);
 }
 
@@ -122,6 +122,28 @@ static void what_is_no_price_is_refused_with_its_line(void **state) {
   remove_folder(folder);
 }
 
+static ath_status read_prices(const char *table) {
+  char *folder = make_folder();
+  double price;
+  assert_ok(ath_file_write(in_folder(folder, "p"), table, strlen(table)));
+  ath_status status = ath_price_find(in_folder(folder, "p"), "v4", &price);
+  remove_folder(folder);
+  return status;
+}
+
+static void an_unknown_generation_is_refused_with_its_line_and_the_nearest(void **state) {
+  (void)state;
+  assert_fails(read_prices("v4 2\n\nv5ee 1 # dear\n"), ATH_INVALID,
+               "p: line 3: no generation \"v5ee\" is known; did you mean \"v5e\"?");
+  assert_fails(read_prices("abacus 2\n"), ATH_INVALID, "no generation \"abacus\" is known");
+}
+
+static void a_table_without_a_price_is_refused(void **state) {
+  (void)state;
+  assert_fails(read_prices(""), ATH_INVALID, "p: there is no price in it");
+  assert_fails(read_prices("# v4 2\n\n"), ATH_INVALID, "p: there is no price in it");
+}
+
 /* --- out of memory ------------------------------------------------------------------------- */
 
 static const char reason[] =
@@ -144,6 +166,7 @@ static void large_buffers_have_the_names_of_nodes_with_their_shape(void **state)
       "  ------------------------------------------------------------\n"
       "    4.50GiB( 20%);    4.50GiB;            0;                5; 5×f32[12,32,512]\n"
       "    6.00GiB( 27%);    1.50GiB;            0;                1; bf16[32,512]\n"
+      "    6.00GiB( 27%);    0.01GiB;            0;                1; f32[9223372036854775807,2]\n"
       "\n"
       "    1.0KiB(100%);    1.0KiB;            0;                1; f32[7]\n";
   static const char module[] =
@@ -164,6 +187,7 @@ static void large_buffers_have_the_names_of_nodes_with_their_shape(void **state)
   assert_non_null(strstr(told, "layer.N.attention\n"));
   assert_non_null(strstr(told, "  loss\n")); /* not shared: as it is */
   assert_null(strstr(told, "f32[7]"));       /* another memory's */
+  assert_non_null(strstr(told, "f32[9223372036854775807,2]")); /* however large: nobody's */
   assert_non_null(strstr(told, "per_device_train_batch_size"));
   ath_arena_destroy(arena);
   ath_buffer_free(&text);
@@ -180,6 +204,8 @@ int main(void) {
     cmocka_unit_test(prices_come_from_a_table_of_ones_own),
     cmocka_unit_test(the_programs_own_table_has_every_generation),
     cmocka_unit_test(what_is_no_price_is_refused_with_its_line),
+    cmocka_unit_test(an_unknown_generation_is_refused_with_its_line_and_the_nearest),
+    cmocka_unit_test(a_table_without_a_price_is_refused),
     cmocka_unit_test(the_memory_wanted_is_read_from_the_compilers_text),
     cmocka_unit_test(large_buffers_have_the_names_of_nodes_with_their_shape),
   };

@@ -172,7 +172,8 @@ static ath_status write_entry(const char *path, const char *key, const void *byt
     return status;
   }
   ATH_TRY(ath_file_writer_commit(writer));
-  if (chmod(path, 0600) != 0) return ath_fail_errno(errno, "%s", path); /* whatever the umask */
+  /* Whatever the umask; another process may have removed it already to keep the bound. */
+  if (chmod(path, 0600) != 0 && errno != ENOENT) return ath_fail_errno(errno, "%s", path);
   return ATH_OK;
 }
 
