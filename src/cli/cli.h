@@ -21,6 +21,9 @@ struct ath_command {
   const char *summary;  /* one line for `athanor --help`; no full stop */
   const char *operands; /* "[TEXT…]", or NULL when it takes none */
   const char *details;  /* paragraphs and examples for its own --help; may be NULL */
+  /* Of train's settings, for a command that takes them: those that it has no use for, which are no
+   * options of its, and those that its help shows as required. By name, then NULL; NULL: none. */
+  const char *const *without, *const *wanted;
   /* argv[0] is the first word after the command's name. */
   ath_status (*run)(const ath_command *self, int argc, char **argv);
 };
@@ -47,6 +50,7 @@ typedef struct ath_option {
   const char *help;        /* one sentence, without full stop; wrapped when shown */
   double minimum, maximum; /* for numbers; both 0: no limits */
   bool required;
+  bool wanted;             /* shown as required, though a file may give it */
   const char *group;       /* heading in the help, where it differs from the option's before */
 } ath_option;
 

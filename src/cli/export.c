@@ -142,6 +142,9 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   return status;
 }
 
+/* The text is for any device. */
+static const char *const without[] = {"device", NULL};
+
 const ath_command ath_command_export = {
   .name = "export",
   .summary = "a run's program as StableHLO text, for XLA and other compilers",
@@ -155,5 +158,6 @@ const ath_command ath_command_export = {
       "Examples:\n"
       "  athanor export --stablehlo --config examples/demo.yaml --output step.mlir\n"
       "  athanor export --stablehlo --what eval --max-seq-length 128 --vocab-size 8192",
+  .without = without,
   .run = run,
 };

@@ -47,6 +47,10 @@ static void describe_use(const ath_option *option, char out[HELP_TEXT_MAX]) {
              option->kind == ATH_OPTION_LIST ? ", may be repeated" : "");
     return;
   }
+  if (option->wanted) {
+    snprintf(out, HELP_TEXT_MAX, " (required)");
+    return;
+  }
   switch (option->kind) {
     case ATH_OPTION_INTEGER:
       snprintf(out, HELP_TEXT_MAX, " [%lld]", (long long)*(int64_t *)option->target);

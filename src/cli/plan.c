@@ -76,6 +76,9 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   return status;
 }
 
+/* The device is that of the topology. */
+static const char *const without[] = {"device", NULL};
+
 const ath_command ath_command_plan = {
   .name = "plan",
   .summary = "memory, time and cost of a run on TPU slices, from the TPU compiler, without a TPU",
@@ -94,5 +97,6 @@ const ath_command ath_command_plan = {
       "Examples:\n"
       "  athanor plan examples/roberta-base.yaml --topology v5e:2x4,v4:2x2x1\n"
       "  athanor plan run.yaml --topology v6e:2x4 --no-largest-batch --top 20",
+  .without = without,
   .run = run,
 };

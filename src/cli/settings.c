@@ -24,17 +24,25 @@ static ath_option_kind kind_of(const ath_setting *setting) {
   return ATH_OPTION_FLAG;
 }
 
-static void add_setting(table *self, size_t at, const ath_setting *s, ath_train_options *values) {
+static bool is_among(const char *name, const char *const *names) {
+  for (; names != NULL && *names != NULL; names++)
+    if (strcmp(*names, name) == 0) return true;
+  return false;
+}
+
+static void add_setting(table *self, size_t at, const ath_setting *s, bool wanted,
+                        ath_train_options *values) {
   assert(strlen(s->name) < NAME_LENGTH_MAX);
   for (size_t c = 0; s->name[c] != '\0'; c++)
     self->names[at][c] = s->name[c] == '_' ? '-' : s->name[c];
   self->options[at] = (ath_option){
     .name = self->names[at], .kind = kind_of(s), .target = (char *)values + s->offset,
     .placeholder = s->placeholder, .help = s->help, .minimum = s->minimum,
-    .maximum = s->maximum, .group = s->group};
+    .maximum = s->maximum, .wanted = wanted, .group = s->group};
 }
 
-static void make_table(table *self, const ath_option *own, ath_train_options *values) {
+static void make_table(table *self, const ath_command *command, const ath_option *own,
+                       ath_train_options *values) {
   size_t count, at = 0;
   const ath_setting *settings = ath_train_settings(&count);
   *self = (table){0};
@@ -46,7 +54,9 @@ static void make_table(table *self, const ath_option *own, ath_train_options *va
     self->options[at++] = *own;
     assert(at + count < OPTIONS_MAX);
   }
-  for (size_t i = 0; i < count; i++) add_setting(self, at + i, &settings[i], values);
+  for (const ath_setting *s = settings; s < settings + count; s++)
+    if (!is_among(s->name, command->without))
+      add_setting(self, at++, s, is_among(s->name, command->wanted), values);
 }
 
 /* Parsing moves operands to the front of argv, so that what is read twice must be a copy. */
@@ -68,14 +78,14 @@ ath_status ath_cli_parse_settings(const ath_command *command, const ath_option *
                                   ath_operands *operands) {
   table options;
   bool done = false;
-  make_table(&options, own, values);
+  make_table(&options, command, own, values);
   ATH_TRY(parse_copy(command, &options, argc, argv, &done));
   if (!done && options.config != NULL) {
     const char *config = options.config;
     ath_train_options_free(values);
     ATH_TRY(ath_train_options_init(values));
     ATH_TRY(ath_train_options_read(values, config));
-    make_table(&options, own, values);
+    make_table(&options, command, own, values);
   }
   *operands = (ath_operands){.done = done};
   return done ? ATH_OK : ath_cli_parse(command, options.options, argc, argv, operands);

@@ -50,6 +50,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   return status;
 }
 
+static const char *const wanted[] = {"train_dataset", "tokenizer", "output_dir", NULL};
+
 const ath_command ath_command_train = {
   .name = "train",
   .summary = "train a masked language model on prepared shards",
@@ -65,5 +67,6 @@ const ath_command ath_command_train = {
       "  athanor train --tokenizer run/tokenizer --train-dataset run/data/train \\\n"
       "    --eval-dataset run/data/validation --output-dir run/model --max-steps 1000\n"
       "  athanor train --config examples/demo.yaml --learning-rate 5e-4",
+  .wanted = wanted,
   .run = run,
 };

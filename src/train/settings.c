@@ -24,12 +24,12 @@
 
 static const ath_setting settings[] = {
 #define GROUP "Data"
-  TEXT(train_dataset, false, "DIR", "Folder of shards to train on (required)"),
+  TEXT(train_dataset, false, "DIR", "Folder of shards to train on"),
   TEXT(eval_dataset, false, "DIR", "Folder of shards to evaluate on; none: no evaluation"),
-  TEXT(tokenizer, false, "DIR", "Folder, or tokenizer.json, of the tokenizer that made the shards "
-       "(required, unless model_name_or_path has it)"),
-  TEXT(output_dir, false, "DIR", "Folder of the run: checkpoints, log, and the model when done "
-       "(required)"),
+  TEXT(tokenizer, false, "DIR", "Folder, or tokenizer.json, of the tokenizer that made the "
+       "shards; that of model_name_or_path will do"),
+  TEXT(output_dir, false, "DIR", "Folder of the run: checkpoints, log, and the model when "
+       "done"),
 #undef GROUP
 #define GROUP "Model"
   TEXT(model_name_or_path, false, "DIR", "Model folder to take architecture and starting weights "

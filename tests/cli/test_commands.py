@@ -39,8 +39,8 @@ OPTIONS = {
     "train": TRAIN_OPTIONS,
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
-    "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output "),
-    "plan": TRAIN_OPTIONS + " topology largest-batch top price prices jobs",
+    "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output ").replace(" device ", " "),
+    "plan": TRAIN_OPTIONS.replace(" device ", " ") + " topology largest-batch top price prices jobs",
     "plugins list": "json",
     "plugins install": "index wheel",
     "devices": "json",
@@ -123,6 +123,8 @@ def test_the_help_of_train_is_in_groups_with_what_is_required_and_the_defaults()
     data, model = (groups[titles.index(title)] for title in ("Data:", "Model:"))
     assert data.count("(required") == 3 and "(required" not in model
     assert "--hidden-size" in model and "--hidden-size" not in data
+    assert succeed("export", "--help").count("(required") == 0  # nor has it a device
+    assert succeed("plan", "--help").count("(required") == 1  # the topology
     optimisation = groups[titles.index("Optimisation:")]
     assert "Peak learning rate [5e-05]" in optimisation  # the default of TrainingArguments
 

@@ -152,6 +152,7 @@ def test_what_is_missing_is_said():
     assert "needs --stablehlo" in export(code=2)
     assert "max_seq_length" in export("--stablehlo", code=2)
     assert "vocab_size" in export("--stablehlo", "--max-seq-length", 8, code=2)
+    assert "no option --device" in export("--stablehlo", "--device", "tpu", code=2)  # not ignored
     small = ["--stablehlo", "--max-seq-length", 8, "--vocab-size", 9]
     assert "--what is train" in export(*small, "--what", "everything", code=2)
     assert "gradient_accumulation_steps" in export(*small, "--what", "accumulate", code=2)
