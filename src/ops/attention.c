@@ -63,14 +63,32 @@ static double backward_flops(const ath_node *node, const ath_type *inputs,
 
 /* --- StableHLO, shared by both directions ------------------------------------------- */
 
-/* Part 0, 1, 2, … of the last dimension, hidden columns each, by heads: [batch, heads, length,
- * head size]. Queries, keys and values are cut apart before they are turned. */
-static ath_hlo_value by_heads(ath_hlo *h, ath_hlo_value x, int part, ath_attention_shape s) {
-  int64_t hidden = s.heads * s.head_size, start[3] = {0, 0, part * hidden};
-  int64_t limit[3] = {s.batch, s.length, (part + 1) * hidden};
+/* [batch, length, hidden] → [batch, heads, length, head size]. */
+static ath_hlo_value by_heads(ath_hlo *h, ath_hlo_value x, ath_attention_shape s) {
   int64_t split[4] = {s.batch, s.length, s.heads, s.head_size};
-  if (x.dims[2] != hidden) x = ath_hlo_slice(h, x, start, limit);
   return ath_hlo_transpose(h, ath_hlo_reshape(h, x, 4, split), (int[]){0, 2, 1, 3});
+}
+
+/* Rows [from, to) of a matrix, or elements of a vector. */
+static ath_hlo_value rows(ath_hlo *h, ath_hlo_value x, int64_t from, int64_t to) {
+  int64_t start[2] = {from, 0}, limit[2] = {to, x.rank == 2 ? x.dims[1] : 0};
+  return ath_hlo_slice(h, x, start, limit);
+}
+
+/* Queries, keys or values (part 0, 1, 2) by heads. Where the joint product is known they are made
+ * by products of their own, for whose results the compiler chooses the layout that attention wants;
+ * parts of a joint result it would copy. */
+static ath_hlo_value part_by_heads(const ath_hlo_call *call, int part, ath_attention_shape s) {
+  ath_hlo *h = call->hlo;
+  ath_hlo_value qkv = call->inputs[0], factors[ATH_HLO_FACTORS];
+  int64_t hidden = s.heads * s.head_size, from = part * hidden, to = from + hidden;
+  int64_t start[3] = {0, 0, from}, limit[3] = {s.batch, s.length, to};
+  if (!ath_hlo_kept(h, call->node->inputs[0], ATH_HLO_KEPT_FACTORS, factors, ATH_HLO_FACTORS))
+    return by_heads(h, ath_hlo_slice(h, qkv, start, limit), s);
+  ath_hlo_value y = ath_hlo_dot(h, factors[0], rows(h, factors[1], from, to), 0, 2, 1,
+                                ATH_HLO_F32);
+  if (ath_hlo_given(factors[2])) y = ath_hlo_add_bias(h, y, rows(h, factors[2], from, to));
+  return by_heads(h, ath_hlo_convert(h, y, qkv.dtype), s);
 }
 
 /* The way back, rounded before it is turned: [batch, length, hidden]. */
@@ -124,31 +142,44 @@ static ath_hlo_value row_shifts(ath_hlo *h, ath_hlo_value q, ath_hlo_value k, at
   return shifts;
 }
 
-/* The exponentials, before they are divided by their rows' sums. They are kept for the backward
- * direction: in bf16 they are half the bytes of the scores, and need neither the exponential nor
- * dropout's hash again, whose mask is their sign. */
+/* Queries, keys and values, and the exponentials before they are divided by their rows' sums. They
+ * are kept for the backward direction: in bf16 the exponentials are half the bytes of the scores,
+ * and need neither to be computed again nor dropout's hash, whose mask is their sign. */
 typedef struct weights {
+  ath_hlo_value q, k, v;     /* [batch, heads, length, head size] */
   ath_hlo_value signed_exps; /* [batch, heads, length, length], of qkv's type; < 0 where dropped */
-  ath_hlo_value shifts, sums; /* f32 [batch, heads, length]; a row without keys has the sum 1 */
+  ath_hlo_value sums;        /* f32 [batch, heads, length]; a row without keys has the sum 1 */
 } weights;
+enum { WEIGHTS = 5 };
 
-static weights weigh(const ath_hlo_call *call, ath_hlo_value q, ath_hlo_value k,
-                     ath_hlo_value step) {
+/* With the shifts, of which the forward direction alone has need. */
+static weights weigh(const ath_hlo_call *call, ath_hlo_value step, ath_hlo_value *shifts) {
   const attributes *its = call->node->attributes;
   ath_attention_shape s = shape_of(its, &call->input_types[0]);
   ath_hlo *h = call->hlo;
-  ath_hlo_value mask = call->inputs[1], shifts = row_shifts(h, q, k, mask, s);
-  ath_hlo_value x = scores(h, q, k, mask, s);
+  ath_hlo_value mask = call->inputs[1];
+  weights w = {.q = part_by_heads(call, 0, s), .k = part_by_heads(call, 1, s),
+               .v = part_by_heads(call, 2, s)};
+  *shifts = row_shifts(h, w.q, w.k, mask, s);
+  ath_hlo_value x = scores(h, w.q, w.k, mask, s);
   ath_hlo_value exps = ath_hlo_unary(
-      h, "exponential", ath_hlo_subtract(h, x, ath_hlo_broadcast_columns(h, shifts, x)));
+      h, "exponential", ath_hlo_subtract(h, x, ath_hlo_broadcast_columns(h, *shifts, x)));
   ath_hlo_value sums = ath_hlo_reduce_columns(h, "add", exps);
   ath_hlo_value keyless = ath_hlo_compare(h, "EQ", sums, ath_hlo_constant(h, ATH_HLO_F32, 0));
-  sums = ath_hlo_select(h, keyless, ath_hlo_fill(h, sums, 1), sums);
+  w.sums = ath_hlo_select(h, keyless, ath_hlo_fill(h, sums, 1), sums);
   if (its->dropout.rate > 0)
     exps = ath_hlo_select(h, ath_hlo_dropout_keep(h, &its->dropout, step, exps), exps,
                           ath_hlo_unary(h, "negate", exps));
-  return (weights){
-    .signed_exps = ath_hlo_convert(h, exps, q.dtype), .shifts = shifts, .sums = sums};
+  w.signed_exps = ath_hlo_convert(h, exps, w.q.dtype);
+  return w;
+}
+
+/* Those of the forward direction, or made again where it stands in another text. */
+static weights weights_again(const ath_hlo_call *call) {
+  ath_hlo_value kept[WEIGHTS], shifts;
+  if (!ath_hlo_kept(call->hlo, call->node->inputs[3], ATH_HLO_KEPT_WEIGHTS, kept, WEIGHTS))
+    return weigh(call, call->inputs[5], &shifts);
+  return (weights){kept[0], kept[1], kept[2], kept[3], kept[4]};
 }
 
 /* The exponentials that dropout keeps. */
@@ -178,11 +209,11 @@ static ath_hlo_value row_corrections(const ath_hlo_call *call, ath_attention_sha
 
 /* dS / sqrt(head size), of qkv's type. */
 static ath_hlo_value score_gradients(const ath_hlo_call *call, const weights *w, ath_hlo_value dout,
-                                     ath_hlo_value v, ath_attention_shape s) {
+                                     ath_attention_shape s) {
   const attributes *its = call->node->attributes;
   ath_hlo *h = call->hlo;
   ath_hlo_value d = row_corrections(call, s);
-  ath_hlo_value dp = ath_hlo_dot(h, dout, v, 2, 3, 3, ATH_HLO_F32);
+  ath_hlo_value dp = ath_hlo_dot(h, dout, w->v, 2, 3, 3, ATH_HLO_F32);
   if (its->dropout.rate > 0) {
     ath_hlo_value zero = ath_hlo_constant(h, w->signed_exps.dtype, 0);
     ath_hlo_value scaled = ath_hlo_times(h, dp, (double)ath_dropout_scale(&its->dropout));
@@ -216,20 +247,14 @@ static ath_hlo_value value_gradients(const ath_hlo_call *call, const weights *w,
 static ath_status backward_stablehlo(const ath_hlo_call *call) {
   ath_attention_shape s = shape_of(call->node->attributes, &call->input_types[0]);
   ath_hlo *h = call->hlo;
-  ath_hlo_value q = by_heads(h, call->inputs[0], 0, s), k = by_heads(h, call->inputs[0], 1, s);
-  ath_hlo_value v = by_heads(h, call->inputs[0], 2, s), dout = by_heads(h, call->inputs[4], 0, s);
-  weights w;
-  ath_hlo_value kept[2];
-  if (ath_hlo_kept(h, call->node->inputs[3], kept, 2))
-    w = (weights){.signed_exps = kept[0], .shifts = ATH_HLO_NONE, .sums = kept[1]};
-  else
-    w = weigh(call, q, k, call->inputs[5]);
-  ath_hlo_value ds = score_gradients(call, &w, dout, v, s);
-  ath_hlo_value parts[3] = {ath_hlo_dot(h, ds, k, 2, 3, 2, ATH_HLO_F32),
-                            ath_hlo_dot(h, ds, q, 2, 2, 2, ATH_HLO_F32),
-                            value_gradients(call, &w, dout)};
-  for (int i = 0; i < 3; i++) parts[i] = side_by_side(h, parts[i], q.dtype, s);
-  ath_hlo_keep(h, call->node->outputs[0], parts, ATH_HLO_PARTS); /* for the bias's gradient */
+  ath_hlo_value dout = by_heads(h, call->inputs[4], s);
+  weights w = weights_again(call);
+  ath_hlo_value ds = score_gradients(call, &w, dout, s);
+  ath_hlo_value parts[ATH_HLO_PARTS] = {ath_hlo_dot(h, ds, w.k, 2, 3, 2, ATH_HLO_F32),
+                                        ath_hlo_dot(h, ds, w.q, 2, 2, 2, ATH_HLO_F32),
+                                        value_gradients(call, &w, dout)};
+  for (int i = 0; i < ATH_HLO_PARTS; i++) parts[i] = side_by_side(h, parts[i], w.q.dtype, s);
+  ath_hlo_keep(h, call->node->outputs[0], ATH_HLO_KEPT_PARTS, parts, ATH_HLO_PARTS);
   ath_hlo_out(call, 0, ath_hlo_concatenate(h, parts, ATH_HLO_PARTS, 2));
   return ath_hlo_status(h);
 }
@@ -308,17 +333,16 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   const attributes *its = call->node->attributes;
   ath_attention_shape s = shape_of(its, &call->input_types[0]);
   ath_hlo *h = call->hlo;
-  ath_hlo_value qkv = call->inputs[0];
-  ath_hlo_value q = by_heads(h, qkv, 0, s), k = by_heads(h, qkv, 1, s);
-  weights w = weigh(call, q, k, call->inputs[2]);
-  ath_hlo_keep(h, call->node->outputs[1], (ath_hlo_value[]){w.signed_exps, w.sums}, 2);
-  ath_hlo_value out = ath_hlo_dot(h, kept_exps(h, its, &w), by_heads(h, qkv, 2, s), 2, 3, 2,
-                                  ATH_HLO_F32);
+  ath_hlo_value shifts;
+  weights w = weigh(call, call->inputs[2], &shifts);
+  const ath_hlo_value kept[WEIGHTS] = {w.q, w.k, w.v, w.signed_exps, w.sums};
+  ath_hlo_keep(h, call->node->outputs[1], ATH_HLO_KEPT_WEIGHTS, kept, WEIGHTS);
+  ath_hlo_value out = ath_hlo_dot(h, kept_exps(h, its, &w), w.v, 2, 3, 2, ATH_HLO_F32);
   double scale = (double)ath_dropout_scale(&its->dropout);
   ath_hlo_value factor = ath_hlo_divide(h, ath_hlo_constant(h, ATH_HLO_F32, scale), w.sums);
   out = ath_hlo_multiply(h, out, ath_hlo_broadcast_columns(h, factor, out));
-  ath_hlo_out(call, 0, side_by_side(h, out, qkv.dtype, s));
-  ath_hlo_out(call, 1, ath_hlo_add(h, w.shifts, ath_hlo_unary(h, "log", w.sums)));
+  ath_hlo_out(call, 0, side_by_side(h, out, w.q.dtype, s));
+  ath_hlo_out(call, 1, ath_hlo_add(h, shifts, ath_hlo_unary(h, "log", w.sums)));
   return ath_hlo_status(h);
 }
 

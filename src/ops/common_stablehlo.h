@@ -53,9 +53,12 @@ ath_hlo_value ath_hlo_dropout_keep(ath_hlo *h, const ath_dropout_place *place, a
 ath_hlo_value ath_hlo_dropout_rows(ath_hlo *h, const ath_dropout_place *place, ath_hlo_value step,
                                    ath_hlo_value rows, ath_hlo_value x);
 
-/* A value made by joining this many parts of equal width may be left with its parts (ath_hlo_keep):
- * sums over its rows are then taken of each part, where the part is made. */
-enum { ATH_HLO_PARTS = 3 };
+/* What operations of different files leave for each other (ath_hlo_keep).
+ * PARTS: the parts of equal width that were joined; sums over rows are then taken of each, where it
+ * is made. FACTORS: x, w and bias (or none) of a linear; a part of its columns is then computed by
+ * itself, in the layout that is wanted. WEIGHTS: see attention.c. */
+enum { ATH_HLO_KEPT_PARTS, ATH_HLO_KEPT_FACTORS, ATH_HLO_KEPT_WEIGHTS };
+enum { ATH_HLO_PARTS = 3, ATH_HLO_FACTORS = 3 };
 
 /* What a plain operation and its fused form both print; each lies with the plain one. */
 ath_hlo_value ath_hlo_activation(ath_hlo *h, ath_hlo_value x, ath_activation_kind kind);

@@ -71,6 +71,7 @@ static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo_value x = call->inputs[0], w = call->inputs[1];
   ath_hlo_value y = ath_hlo_dot(h, x, w, 0, x.rank - 1, 1, ATH_HLO_F32);
   ath_hlo_out(call, 0, ath_hlo_add_bias(h, y, ath_hlo_in(call, 2)));
+  ath_hlo_keep(h, call->node->outputs[0], ATH_HLO_KEPT_FACTORS, call->inputs, ATH_HLO_FACTORS);
   return ath_hlo_status(h);
 }
 

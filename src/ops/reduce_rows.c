@@ -37,7 +37,7 @@ static ath_status cpu(const ath_cpu_call *call) {
 static ath_status stablehlo(const ath_hlo_call *call) {
   ath_hlo *h = call->hlo;
   ath_hlo_value parts[ATH_HLO_PARTS];
-  if (!ath_hlo_kept(h, call->node->inputs[0], parts, ATH_HLO_PARTS)) {
+  if (!ath_hlo_kept(h, call->node->inputs[0], ATH_HLO_KEPT_PARTS, parts, ATH_HLO_PARTS)) {
     ath_hlo_out(call, 0, ath_hlo_sum_rows(h, ath_hlo_in(call, 0)));
     return ath_hlo_status(h);
   }

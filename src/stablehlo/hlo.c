@@ -151,21 +151,24 @@ ath_hlo_value ath_hlo_argument(ath_hlo *self, const char *name, const ath_type *
 
 /* --- kept values --------------------------------------------------------------------------- */
 
-void ath_hlo_keep(ath_hlo *self, ath_value output, const ath_hlo_value *values, int count) {
+void ath_hlo_keep(ath_hlo *self, ath_value output, int role, const ath_hlo_value *values,
+                  int count) {
   assert(count > 0 && count <= ATH_HLO_KEPT_MAX);
   kept_values *its = ath_arena_alloc(self->arena, sizeof *its);
   if (its == NULL) {
     ath_hlo_fail(self, ATH_NO_MEMORY, "no memory for values that are kept");
     return;
   }
-  *its = (kept_values){.next = self->kept, .output = output, .count = count};
+  *its = (kept_values){
+    .next = self->kept, .output = output, .role = role, .count = count};
   memcpy(its->values, values, (size_t)count * sizeof *values);
   self->kept = its;
 }
 
-bool ath_hlo_kept(const ath_hlo *self, ath_value output, ath_hlo_value *values, int count) {
+bool ath_hlo_kept(const ath_hlo *self, ath_value output, int role, ath_hlo_value *values,
+                  int count) {
   const kept_values *its = self->kept;
-  while (its != NULL && its->output != output) its = its->next;
+  while (its != NULL && (its->output != output || its->role != role)) its = its->next;
   if (its == NULL) return false;
   assert(its->count == count);
   memcpy(values, its->values, (size_t)count * sizeof *values);

@@ -50,12 +50,14 @@ ath_status ath_hlo_status(const ath_hlo *self) ATH_MUST_CHECK;
 /* Records a failure; the first one is kept. */
 void ath_hlo_fail(ath_hlo *self, ath_status status, const char *format, ...) ATH_PRINTF(3, 4);
 
-/* What a forward operation leaves for its gradient beside the values of the graph, so that it is
- * computed once: up to ATH_HLO_KEPT_MAX values under one of the node's outputs. They are found only
- * where both directions stand in the same text; otherwise `values` is left as it is. */
-enum { ATH_HLO_KEPT_MAX = 4 };
-void ath_hlo_keep(ath_hlo *self, ath_value output, const ath_hlo_value *values, int count);
-bool ath_hlo_kept(const ath_hlo *self, ath_value output, ath_hlo_value *values, int count);
+/* What an operation leaves for those that read its output, beside the output itself: up to
+ * ATH_HLO_KEPT_MAX values, in a role that both know. They are found only where both stand in the
+ * same text; otherwise `values` is left as it is. */
+enum { ATH_HLO_KEPT_MAX = 5 };
+void ath_hlo_keep(ath_hlo *self, ath_value output, int role, const ath_hlo_value *values,
+                  int count);
+bool ath_hlo_kept(const ath_hlo *self, ath_value output, int role, ath_hlo_value *values,
+                  int count);
 
 /* --- constants and shapes ------------------------------------------------------------------ */
 

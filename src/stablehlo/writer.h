@@ -13,11 +13,11 @@ typedef struct value_name {
   int32_t serial; /* 0: none */
 } value_name;
 
-/* Values that a forward operation leaves for its gradient. */
+/* Values that an operation leaves for those that read its output. */
 typedef struct kept_values {
   struct kept_values *next;
   ath_value output;
-  int count;
+  int role, count;
   ath_hlo_value values[ATH_HLO_KEPT_MAX];
 } kept_values;
 

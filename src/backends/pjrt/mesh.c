@@ -41,14 +41,21 @@ static int model_dimension(const char *name) {
   return -1;
 }
 
-/* The largest dimension, the first of equals, that no axis cuts yet and that divides; or −1. */
-static int fsdp_dimension(const ath_mesh *mesh, const ath_type *type, const ath_split *split) {
+/* The largest dimension, the first of equals, that no axis cuts yet and that divides; or −1. The
+ * rows of attention's joint matrix come last, since queries, keys and values are taken out of them:
+ * parts that lie across devices would travel. */
+static int fsdp_dimension(const ath_mesh *mesh, const char *name, const ath_type *type,
+                          const ath_split *split) {
+  bool joint = ends_with(name, "attention.self.qkv.weight");
   int best = -1;
+  int64_t most = 0;
   if (type->rank < 2 || ath_type_count(type) < SMALL) return -1;
-  for (int d = 0; d < type->rank; d++)
-    if (split->axes[d] == 0 && type->dims[d] % mesh->fsdp == 0 &&
-        (best < 0 || type->dims[d] > type->dims[best]))
-      best = d;
+  for (int d = 0; d < type->rank; d++) {
+    int64_t size = joint && d == 0 ? 1 : type->dims[d];
+    if (split->axes[d] != 0 || type->dims[d] % mesh->fsdp != 0 || size <= most) continue;
+    best = d;
+    most = size;
+  }
   return best;
 }
 
@@ -58,7 +65,7 @@ ath_split ath_mesh_variable(const ath_mesh *mesh, const char *name, const ath_ty
   if (mesh->model > 1 && by_model >= 0 && by_model < type->rank &&
       type->dims[by_model] % mesh->model == 0)
     split.axes[by_model] = ATH_AXIS_MODEL;
-  int by_fsdp = mesh->fsdp > 1 ? fsdp_dimension(mesh, type, &split) : -1;
+  int by_fsdp = mesh->fsdp > 1 ? fsdp_dimension(mesh, name, type, &split) : -1;
   if (by_fsdp >= 0) split.axes[by_fsdp] = ATH_AXIS_FSDP;
   return split;
 }
