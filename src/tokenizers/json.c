@@ -90,6 +90,15 @@ ath_json ath_json_item(const ath_json *self, size_t index) {
   return (ath_json){.value = json_array_get(self->value, index), .parent = self, .index = index};
 }
 
+bool ath_json_next(const ath_json *self, void **place, ath_json *member) {
+  json_t *object = (json_t *)(uintptr_t)self->value; /* jansson's iterators want it writable */
+  *place = *place == NULL ? json_object_iter(object) : json_object_iter_next(object, *place);
+  if (*place == NULL) return false;
+  *member = (ath_json){.value = json_object_iter_value(*place), .parent = self,
+                       .key = json_object_iter_key(*place)};
+  return true;
+}
+
 bool ath_json_absent(const ath_json *self) {
   return self->value == NULL || json_is_null(self->value);
 }
@@ -157,12 +166,11 @@ ath_status ath_json_flag(const ath_json *self, bool *out) {
 
 void ath_json_check_keys(const ath_json *self, const char *const *known) {
   assert(json_is_object(self->value));
-  const char *key;
-  json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)self->value, key, value) {
+  void *place = NULL;
+  ath_json member;
+  while (ath_json_next(self, &place, &member)) {
     const char *const *k = known;
-    while (*k != NULL && strcmp(*k, key) != 0) k++;
-    ath_json member = {.value = value, .parent = self, .key = key};
+    while (*k != NULL && strcmp(*k, member.key) != 0) k++;
     if (*k == NULL) ath_json_warn(&member, "unknown key, ignored");
   }
 }
@@ -186,13 +194,17 @@ static void new_line(ath_json_writer *self) {
 }
 
 /* What stands before a value: the comma, the line's indent, the key. */
-static void begin_value(ath_json_writer *self, const char *key) {
+static void begin_member(ath_json_writer *self, const char *key, size_t length) {
   if (!self->first) STEP(self, ath_buffer_byte(self->out, ','));
   if (self->depth > 0) new_line(self);
   self->first = false;
   if (key == NULL) return;
-  STEP(self, ath_buffer_json(self->out, key, strlen(key)));
+  STEP(self, ath_buffer_json(self->out, key, length));
   STEP(self, ath_buffer_append(self->out, ": ", 2));
+}
+
+static void begin_value(ath_json_writer *self, const char *key) {
+  begin_member(self, key, key != NULL ? strlen(key) : 0);
 }
 
 void ath_json_open(ath_json_writer *self, const char *key, char bracket) {
@@ -223,6 +235,11 @@ void ath_json_put_text(ath_json_writer *self, const char *key, const char *strin
 
 void ath_json_put_integer(ath_json_writer *self, const char *key, int64_t value) {
   begin_value(self, key);
+  STEP(self, ath_buffer_integer(self->out, value));
+}
+
+void ath_json_put_member(ath_json_writer *self, const char *key, size_t length, int64_t value) {
+  begin_member(self, key, length);
   STEP(self, ath_buffer_integer(self->out, value));
 }
 

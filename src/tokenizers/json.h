@@ -34,6 +34,9 @@ void ath_json_warn(const ath_json *self, const char *format, ...) ATH_PRINTF(2, 
 /* The member of that name; its value is NULL when there is none. */
 ath_json ath_json_member(const ath_json *self, const char *key);
 ath_json ath_json_item(const ath_json *self, size_t index);
+/* Gives an object's members one after another, as the file has them. *place is NULL at first;
+ * false at the end. */
+bool ath_json_next(const ath_json *self, void **place, ath_json *member);
 /* Whether the value is missing or null. */
 bool ath_json_absent(const ath_json *self);
 
@@ -70,6 +73,8 @@ void ath_json_put_string(ath_json_writer *self, const char *key, const char *byt
                          size_t length);
 void ath_json_put_text(ath_json_writer *self, const char *key, const char *string);
 void ath_json_put_integer(ath_json_writer *self, const char *key, int64_t value);
+/* The same with a key that may hold NULs. */
+void ath_json_put_member(ath_json_writer *self, const char *key, size_t length, int64_t value);
 void ath_json_put_number(ath_json_writer *self, const char *key, double value);
 void ath_json_put_flag(ath_json_writer *self, const char *key, bool value);
 void ath_json_put_null(ath_json_writer *self, const char *key);
