@@ -3,7 +3,8 @@
  *
  * A tokenizer is read-only once made: any number of threads may encode with it at the same time,
  * each with an ath_encoding of its own. Ids, tokens and offsets equal those of the `tokenizers`
- * library reading the same file. Text is UTF-8; bytes that are not are refused with their place.
+ * library reading the same file. Text is UTF-8; bytes that are not are refused with their place, or
+ * replaced if the caller asks for that.
  *
  * Example
  *
@@ -16,6 +17,27 @@
  *       *count = encoding.length;
  *       ath_encoding_free(&encoding);
  *       ath_tokenizer_destroy(tokenizer);
+ *       return status;
+ *     }
+ *
+ *     // A question with each stretch of a long document, in windows of 384 tokens.
+ *     ath_status print_windows(ath_tokenizer *tokenizer, const char *question,
+ *                              const char *document) {
+ *       ath_truncation truncation = {.max_length = 384, .stride = 128,
+ *                                    .strategy = ATH_TRUNCATE_ONLY_SECOND};
+ *       ath_padding padding = {.length = 384, .id = 0, .token = "[PAD]"};
+ *       ATH_TRY(ath_tokenizer_set_truncation(tokenizer, &truncation));
+ *       ATH_TRY(ath_tokenizer_set_padding(tokenizer, &padding));
+ *       ath_encoding encoding = {0};
+ *       ath_status status = ath_tokenizer_encode_pair(
+ *           tokenizer, question, strlen(question), document, strlen(document),
+ *           ATH_ENCODE_SPECIAL | ATH_ENCODE_TYPES | ATH_ENCODE_MASKS | ATH_ENCODE_TRUNCATE |
+ *               ATH_ENCODE_WINDOWS, &encoding);
+ *       if (status == ATH_OK) status = ath_tokenizer_pad(tokenizer, &encoding, 1);
+ *       for (size_t w = 0, i = 0; w < encoding.window_count; w++, puts(""))
+ *         for (; i < encoding.window_ends[w]; i++)
+ *           printf("%d/%d/%d ", encoding.ids[i], encoding.types[i], encoding.attention[i]);
+ *       ath_encoding_free(&encoding);
  *       return status;
  *     }
  */
@@ -71,11 +93,21 @@ int32_t ath_tokenizer_special(const ath_tokenizer *self, ath_token_role role);
 int ath_tokenizer_is_special(const ath_tokenizer *self, int32_t id);
 
 /* What encoding gives. The arrays are reused by the next encode into the same object and grow as
- * needed; start with {0}. Offsets count Unicode code points of the input, half-open. */
+ * needed; start with {0}. Those that no flag asked for hold nothing of use. Offsets count Unicode
+ * code points of the input, half-open; special tokens and padding have (0, 0). */
 typedef struct ath_encoding {
-  size_t length;
+  size_t length; /* of every array below: the tokens, of all windows together */
   int32_t *ids;
-  uint32_t *starts, *ends; /* filled when ATH_ENCODE_OFFSETS was asked for */
+  uint32_t *starts, *ends;      /* ATH_ENCODE_OFFSETS */
+  int32_t *types;               /* ATH_ENCODE_TYPES: the segment, as the post-processor has it */
+  int8_t *sequences;            /* ATH_ENCODE_SEQUENCES: 0 or 1, whose text the token is of; −1:
+                                 * a token of the post-processor, or padding */
+  int32_t *words;               /* ATH_ENCODE_WORDS: the number, from 0 in each text, of the word
+                                 * that the pre-tokeniser cut or of the added token; −1: none */
+  uint8_t *special, *attention; /* ATH_ENCODE_MASKS: 1 for tokens of the post-processor and padding
+                                 * (a special token typed in the text has 0); 0 for padding */
+  size_t window_count;          /* 1, but with ATH_ENCODE_WINDOWS */
+  size_t *window_ends;          /* where in the arrays each window ends */
   size_t capacity;
   void *workspace; /* of the encoder; private */
 } ath_encoding;
@@ -85,13 +117,78 @@ enum {
   ATH_ENCODE_SPECIAL = 1, /* let the post-processor add [CLS], [SEP] */
   ATH_ENCODE_OFFSETS = 2, /* fill starts and ends */
   ATH_ENCODE_TOKENS = 4,  /* note the text of each token, for ath_encoding_token */
+  ATH_ENCODE_TYPES = 8,
+  ATH_ENCODE_SEQUENCES = 16,
+  ATH_ENCODE_WORDS = 32,
+  ATH_ENCODE_MASKS = 64,
+  ATH_ENCODE_TRUNCATE = 128, /* cut as the tokenizer's truncation says */
+  ATH_ENCODE_WINDOWS = 256,  /* with ATH_ENCODE_TRUNCATE: what is cut off follows in windows */
+  ATH_ENCODE_REPAIR = 512,   /* replace malformed bytes by U+FFFD instead of refusing them */
 };
 
 /* Encodes `length` bytes of text, at most 1 GiB. ATH_INVALID, with the byte's offset, for text that
  * is not UTF-8, and for a character that needs an unknown token where the model has none. Nothing
- * is allocated once the encoding's arrays are large enough. After a failure `out` is empty. */
+ * is allocated once the encoding's arrays are large enough. After a failure `out` is empty.
+ *
+ * With ATH_ENCODE_REPAIR each longest part of a sequence that could still have become well-formed,
+ * or else each single byte, becomes one U+FFFD, as in the WHATWG Encoding Standard's decoder (and
+ * Python's errors="replace"). Offsets then count the code points of the text as repaired, where
+ * each U+FFFD is one.
+ *
+ * Truncation and padding are the caller's to ask for, also those that tokenizer.json came with:
+ * without ATH_ENCODE_TRUNCATE and ath_tokenizer_pad a text gives all its tokens and no more. */
 ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, size_t length,
                                 unsigned flags, ath_encoding *out) ATH_MUST_CHECK;
+/* The same for two texts in one encoding: [CLS] first [SEP] second [SEP]. Offsets and word numbers
+ * count in each text alone. */
+ath_status ath_tokenizer_encode_pair(const ath_tokenizer *self, const char *first,
+                                     size_t first_length, const char *second,
+                                     size_t second_length, unsigned flags,
+                                     ath_encoding *out) ATH_MUST_CHECK;
+
+/* --- truncation and padding ---------------------------------------------------------------- */
+
+typedef enum ath_truncation_strategy {
+  ATH_TRUNCATE_LONGEST_FIRST, /* the longer text of a pair, then both */
+  ATH_TRUNCATE_ONLY_FIRST, ATH_TRUNCATE_ONLY_SECOND
+} ath_truncation_strategy;
+
+typedef enum ath_side { ATH_RIGHT, ATH_LEFT } ath_side;
+
+typedef struct ath_truncation {
+  size_t max_length; /* tokens, specials included */
+  size_t stride;     /* tokens that two windows in turn share */
+  ath_truncation_strategy strategy;
+  ath_side side;     /* where tokens are cut off; windows then begin at the other side */
+} ath_truncation;
+
+typedef struct ath_padding {
+  size_t length;   /* to fill up to; 0: to the longest that is padded together */
+  size_t multiple; /* … rounded up to a multiple of this; 0: of 1 */
+  ath_side side;   /* where tokens are added */
+  int32_t id, type_id;
+  const char *token; /* what they show, NUL-terminated UTF-8; copied */
+} ath_padding;
+
+/* Sets what ATH_ENCODE_TRUNCATE and ath_tokenizer_pad do, and ath_tokenizer_save writes; NULL:
+ * nothing. Not while another thread uses the tokenizer. ATH_INVALID, leaving what was set before,
+ * for a max_length below the special tokens around one text, or a stride that reaches the room they
+ * leave; the same for a pair is found when one is encoded, as is a text alone too long with
+ * ATH_TRUNCATE_ONLY_FIRST or _SECOND. */
+ath_status ath_tokenizer_set_truncation(ath_tokenizer *self,
+                                        const ath_truncation *truncation) ATH_MUST_CHECK;
+ath_status ath_tokenizer_set_padding(ath_tokenizer *self,
+                                     const ath_padding *padding) ATH_MUST_CHECK;
+/* What was set, by the calls above or by tokenizer.json; NULL: nothing. */
+const ath_truncation *ath_tokenizer_truncation(const ath_tokenizer *self);
+const ath_padding *ath_tokenizer_padding(const ath_tokenizer *self);
+
+/* Fills up every window of `count` encodings, which this tokenizer made with the same flags, to the
+ * length that its padding says. Does nothing when none is set; longer ones stay as they are. */
+ath_status ath_tokenizer_pad(const ath_tokenizer *self, ath_encoding *encodings,
+                             size_t count) ATH_MUST_CHECK;
+
+/* --- back to text -------------------------------------------------------------------------- */
 
 /* The text of one token of the last encoding, which was made with ATH_ENCODE_TOKENS by the same
  * tokenizer: the vocabulary's, but what the text has for an unknown piece or an added token that

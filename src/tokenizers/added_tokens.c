@@ -243,6 +243,7 @@ static ath_status emit(const ath_added_token *token, ath_run *run, const ath_tex
                        size_t from, size_t to) {
   ATH_TRY(ath_run_reserve(run, 1));
   ath_run_emit(run, token->id, text, from, to);
+  ath_run_number(run, run->out->length - 1);
   return ath_run_surface(run, text->bytes + from, to - from);
 }
 

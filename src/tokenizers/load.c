@@ -30,7 +30,7 @@ ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, siz
     *out = kinds[i];
     return ATH_OK;
   }
-  char names[256];
+  char names[512];
   assert(count > 0);
   list_names(kinds, count, names, sizeof names);
   return ath_json_fail(&type, ATH_UNSUPPORTED, "\"%.60s\" is not supported yet (supported: %s)",
@@ -75,25 +75,20 @@ static ath_status check_version(const ath_json *root) {
   return ATH_OK;
 }
 
-/* Cutting and filling up are the caller's business here, and a file that asks for them would give
- * other ids than the reference. */
-static ath_status refuse_shaping(const ath_json *root, const char *key) {
-  ath_json json = ath_json_member(root, key);
-  if (ath_json_absent(&json)) return ATH_OK;
-  return ath_json_fail(&json, ATH_UNSUPPORTED, "only null is supported yet; set it to null");
-}
-
 ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) {
   static const char *const known[] = {"version", "truncation", "padding", "added_tokens",
                                       "normalizer", "pre_tokenizer", "post_processor", "decoder",
                                       "model", NULL};
   ath_json_check_keys(root, known);
   ATH_TRY(check_version(root));
-  ATH_TRY(refuse_shaping(root, "truncation"));
-  ATH_TRY(refuse_shaping(root, "padding"));
   READ_PART(normalizer);
   READ_PART(pre_tokenizer);
   READ_PART(post_processor);
+  ATH_TRY(ath_tokenizer_lay_out(self));
+  ath_json truncation = ath_json_member(root, "truncation");
+  ath_json padding = ath_json_member(root, "padding");
+  ATH_TRY(ath_truncation_read(&truncation, self));
+  ATH_TRY(ath_padding_read(&padding, self));
   READ_PART(decoder);
   if (self->model.kind == NULL) READ_PART(model);
   ath_json model = ath_json_member(root, "model");

@@ -3,9 +3,10 @@
  *   text ─ added tokens ─ normaliser ─ added tokens ─ pre-tokeniser ─ model ─► ids, offsets
  *          (as written)                (normalised)       words
  *
- * The post-processor asks for this walk where its template says $A. Nothing is kept in lists on
- * the way: each part hands its pieces to the next one as soon as it has them. A part's data is
- * read-only once made; all that changes while encoding lives in the run. */
+ * The post-processor says beforehand what an encoding is put together from: special tokens, and the
+ * tokens of this walk over each text. Nothing is kept in lists on the way: each part hands its
+ * pieces to the next one as soon as it has them. A part's data is read-only once made; all that
+ * changes while encoding lives in the run. */
 #ifndef ATHANOR_TOKENIZERS_PIPELINE_H
 #define ATHANOR_TOKENIZERS_PIPELINE_H
 
@@ -74,27 +75,43 @@ enum { /* memory that parts keep in a run from call to call */
   ATH_SCRATCH_LATTICE,
   ATH_SCRATCH_PIECES,
   ATH_SCRATCH_CACHE,
+  ATH_SCRATCH_FORM,
   ATH_SCRATCH_COUNT
 };
+
+/* How many pre-tokenisers may cut one after another: all are on the stack at once. */
+enum { ATH_PRE_TOKENIZERS_MAX = 64 };
 
 typedef struct ath_surface { /* a token whose text is not its vocabulary entry's */
   size_t token;
   size_t at, length; /* in the run's `surface_text` */
 } ath_surface;
 
+typedef struct ath_span { /* tokens [start, end) */
+  size_t start, end;
+} ath_span;
+
 struct ath_run {
   uint64_t serial; /* of the tokenizer that the scratch belongs to */
   ath_encoding *out;
+  unsigned flags; /* of the encode call, which tell the arrays of `out` that are filled */
   bool track;   /* texts carry origins */
   bool offsets; /* `out` gets starts and ends; implies track */
   bool tokens;  /* surfaces are kept */
+  int32_t word_number; /* of the next word or added token of a text */
   ath_text_buffer normal[2]; /* for normalisers, in turn */
-  ath_text_buffer word;      /* for the pre-tokeniser */
+  ath_text_buffer words[ATH_PRE_TOKENIZERS_MAX]; /* for pre-tokenisers that are at work */
+  size_t open_words;
   void *scratch[ATH_SCRATCH_COUNT];
   size_t scratch_size[ATH_SCRATCH_COUNT];
   ath_surface *surfaces;
   size_t surface_count, surface_capacity;
   ath_buffer surface_text;
+  ath_span texts[2];  /* the tokens of each text */
+  ath_buffer repaired[2]; /* texts without their malformed bytes */
+  ath_encoding spare; /* what an encoding is composed into anew; its arrays change places */
+  ath_surface *spare_surfaces;
+  size_t spare_surface_capacity, window_capacity;
 };
 
 /* Makes room for `extra` more bytes (and their origins). */
@@ -108,12 +125,28 @@ static inline ath_status ath_text_reserve(ath_run *run, ath_text_buffer *self, s
 /* Releases what the run keeps, not its tokens. */
 void ath_run_free(ath_run *run);
 
+/* An empty buffer in which a pre-tokeniser puts its words together until it closes it, failed or
+ * not; those that cut its words further open others. */
+ath_text_buffer *ath_run_open_word(ath_run *run);
+void ath_run_close_word(ath_run *run);
+
 /* Memory of at least `size` bytes, aligned to 64, zeroed when it is first made; a larger size
  * loses what was in it. NULL, with the failure text set, when there is none. */
 void *ath_run_scratch(ath_run *run, int which, size_t size);
 
 /* Makes room for `extra` more tokens. */
 ath_status ath_run_reserve(ath_run *run, size_t extra) ATH_MUST_CHECK;
+
+/* Appends a token that stands for nothing in the text. */
+ath_status ath_run_emit_special(ath_run *run, int32_t id, const char *text, size_t length)
+    ATH_MUST_CHECK;
+
+/* Gives the tokens from `from` on the number of the next word, where numbers are asked for. */
+static inline void ath_run_number(ath_run *run, size_t from) {
+  int32_t number = run->word_number++;
+  if ((run->flags & ATH_ENCODE_WORDS) == 0) return;
+  for (size_t i = from; i < run->out->length; i++) run->out->words[i] = number;
+}
 
 /* Appends a token that stands for word[from, to); room was made for it. */
 static inline void ath_run_emit(ath_run *run, int32_t id, const ath_text *word, size_t from,
@@ -131,6 +164,28 @@ static inline void ath_run_emit(ath_run *run, int32_t id, const ath_text *word, 
 
 /* Notes that the token emitted last shows these bytes, not its vocabulary entry. */
 ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) ATH_MUST_CHECK;
+
+/* Fills the arrays that the layout decides on for the tokens from `from` on. */
+typedef struct ath_layout_part ath_layout_part;
+void ath_run_describe(ath_run *run, size_t from, const ath_layout_part *part);
+
+/* Readies the run to fill an encoding's arrays that the flags ask for. */
+ath_status ath_run_begin(ath_run *run, ath_encoding *out, unsigned flags) ATH_MUST_CHECK;
+ath_status ath_run_end_window(ath_run *run, ath_encoding *out, size_t end) ATH_MUST_CHECK;
+
+/* Tokens that are being put together anew out of those that an encoding has. */
+typedef struct ath_recompose {
+  ath_encoding *source;
+  const ath_surface *surfaces;
+  size_t surface_count;
+} ath_recompose;
+ath_status ath_recompose_begin(ath_run *run, ath_recompose *self) ATH_MUST_CHECK;
+ath_status ath_recompose_copy(ath_run *run, const ath_recompose *self, ath_span span)
+    ATH_MUST_CHECK;
+void ath_recompose_end(ath_run *run, const ath_recompose *self);
+
+/* Place in the list of the first surface of that token or a later one. */
+size_t ath_surface_find(const ath_surface *list, size_t count, size_t token);
 
 /* Whatever takes the pieces of text that a part gives. */
 typedef struct ath_sink {
@@ -155,6 +210,10 @@ ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, siz
 ath_status ath_kind_read(const ath_json *json, const ath_kind *const *kinds, size_t count,
                          ath_arena *arena, const ath_kind **kind, void **data) ATH_MUST_CHECK;
 
+/* For kinds that have no members but "type". */
+ath_status ath_read_nothing(const ath_json *json, ath_arena *arena, void **data) ATH_MUST_CHECK;
+void ath_write_nothing(const void *data, ath_json_writer *out);
+
 typedef struct ath_normalizer_kind {
   ath_kind base;
   /* Replaces *text by what the normaliser makes of it; leaves it alone if nothing changes. */
@@ -177,11 +236,38 @@ typedef struct ath_model_kind {
   const char *(*token)(const void *data, int32_t id, size_t *length); /* NULL: none */
 } ath_model_kind;
 
+/* How offsets lose the white space of their token (trim.c). */
+typedef struct ath_trim {
+  bool prefix;   /* one space in front of the first token was put there by us, and stays */
+  bool is_first; /* the sequence begins its group */
+} ath_trim;
+
+enum { ATH_SPECIAL = -1, ATH_TRIMS_MAX = 4 };
+
+/* What an encoding is put together from: special tokens, and the tokens of each text. */
+struct ath_layout_part {
+  int sequence;    /* 0, 1: the tokens of that text; ATH_SPECIAL: a token */
+  int32_t type_id;
+  int32_t id;       /* of the special token … */
+  const char *text; /* … and what it shows */
+  size_t length;
+  bool joined;      /* belongs to the group of the part before it */
+  int trim_count;
+  ath_trim trims[ATH_TRIMS_MAX]; /* of a text's tokens, one after another */
+};
+
+/* Parts come in groups: a text with what was put around it so far. */
+typedef struct ath_layout {
+  ath_layout_part *parts;
+  size_t count;
+  size_t special_count; /* parts that are special tokens */
+} ath_layout;
+
 typedef struct ath_post_processor_kind {
   ath_kind base;
-  /* Emits special tokens, and calls `sequence` where the text's own tokens belong. */
-  ath_status (*single)(const void *data, ath_run *run, ath_sink sequence, const ath_text *text);
-  int32_t (*largest_id)(const void *data); /* that it may emit; −1: none */
+  /* Replaces the layout for one or two texts by what the post-processor makes of it, with special
+   * tokens or without. */
+  ath_status (*lay_out)(const void *data, ath_arena *arena, bool special, ath_layout *layout);
 } ath_post_processor_kind;
 
 /* Tokens on their way back to text: the bytes of each, one after another. */

@@ -1,4 +1,5 @@
 /* run.c: the memory of an encode call: texts with origins, tokens, scratch. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,34 +113,185 @@ void ath_text_free(ath_text_buffer *self) {
   *self = (ath_text_buffer){0};
 }
 
+ath_text_buffer *ath_run_open_word(ath_run *run) {
+  assert(run->open_words < ATH_PRE_TOKENIZERS_MAX);
+  ath_text_buffer *word = &run->words[run->open_words++];
+  word->length = 0;
+  return word;
+}
+
+void ath_run_close_word(ath_run *run) {
+  assert(run->open_words > 0);
+  run->open_words--;
+}
+
 /* --- tokens -------------------------------------------------------------------------------- */
+
+/* The arrays of an encoding, and the flag that asks for each. */
+static const struct { size_t offset, item; unsigned flag; } arrays[] = {
+  {offsetof(ath_encoding, ids), sizeof(int32_t), 0},
+  {offsetof(ath_encoding, starts), sizeof(uint32_t), ATH_ENCODE_OFFSETS},
+  {offsetof(ath_encoding, ends), sizeof(uint32_t), ATH_ENCODE_OFFSETS},
+  {offsetof(ath_encoding, types), sizeof(int32_t), ATH_ENCODE_TYPES},
+  {offsetof(ath_encoding, sequences), sizeof(int8_t), ATH_ENCODE_SEQUENCES},
+  {offsetof(ath_encoding, words), sizeof(int32_t), ATH_ENCODE_WORDS},
+  {offsetof(ath_encoding, special), sizeof(uint8_t), ATH_ENCODE_MASKS},
+  {offsetof(ath_encoding, attention), sizeof(uint8_t), ATH_ENCODE_MASKS},
+};
+enum { ARRAYS = sizeof arrays / sizeof *arrays };
+
+static void **array_of(ath_encoding *self, size_t which) {
+  return (void **)(void *)((char *)self + arrays[which].offset);
+}
+
+static bool is_wanted(const ath_run *run, size_t which) {
+  return arrays[which].flag == 0 || (run->flags & arrays[which].flag) != 0;
+}
+
+/* Makes the arrays that are wanted or there already that large. */
+static ath_status resize_arrays(ath_run *run, size_t capacity, bool only_missing) {
+  for (size_t i = 0; i < ARRAYS; i++) {
+    bool there = *array_of(run->out, i) != NULL;
+    if (there ? only_missing : !is_wanted(run, i)) continue;
+    if (!ath_resize(array_of(run->out, i), capacity * arrays[i].item))
+      return no_memory(capacity * arrays[i].item);
+  }
+  return ATH_OK;
+}
 
 ath_status ath_run_reserve(ath_run *run, size_t extra) {
   ath_encoding *out = run->out;
   assert(out->length <= out->capacity);
   if (extra <= out->capacity - out->length) return ATH_OK;
   size_t capacity = (out->length + extra) * 2;
-  if (!ath_resize(&out->ids, capacity * sizeof *out->ids) ||
-      !ath_resize(&out->starts, capacity * sizeof *out->starts) ||
-      !ath_resize(&out->ends, capacity * sizeof *out->ends))
-    return no_memory(capacity * sizeof *out->ids);
+  ATH_TRY(resize_arrays(run, capacity, false));
   out->capacity = capacity;
+  return ATH_OK;
+}
+
+ath_status ath_run_begin(ath_run *run, ath_encoding *out, unsigned flags) {
+  run->out = out;
+  run->flags = flags;
+  out->length = out->window_count = 0;
+  return out->capacity > 0 ? resize_arrays(run, out->capacity, true) : ATH_OK;
+}
+
+ath_status ath_run_emit_special(ath_run *run, int32_t id, const char *text, size_t length) {
+  ath_encoding *out = run->out;
+  ATH_TRY(ath_run_reserve(run, 1));
+  if (run->offsets) out->starts[out->length] = out->ends[out->length] = 0;
+  out->ids[out->length++] = id;
+  return ath_run_surface(run, text, length);
+}
+
+void ath_run_describe(ath_run *run, size_t from, const ath_layout_part *part) {
+  ath_encoding *out = run->out;
+  size_t count = out->length - from;
+  bool special = part->sequence == ATH_SPECIAL;
+  if (count == 0) return; /* there may be no arrays yet */
+  if (run->flags & ATH_ENCODE_TYPES)
+    for (size_t i = from; i < out->length; i++) out->types[i] = part->type_id;
+  if (run->flags & ATH_ENCODE_SEQUENCES) memset(out->sequences + from, part->sequence, count);
+  if (run->flags & ATH_ENCODE_MASKS) {
+    memset(out->special + from, special, count);
+    memset(out->attention + from, 1, count);
+  }
+  if (special && (run->flags & ATH_ENCODE_WORDS))
+    for (size_t i = from; i < out->length; i++) out->words[i] = -1;
+}
+
+static ath_status add_surface(ath_surface **list, size_t *count, size_t *capacity,
+                              ath_surface surface) {
+  if (*count == *capacity) {
+    size_t more = *capacity * 2 + 16;
+    if (!ath_resize(list, more * sizeof **list)) return no_memory(more * sizeof **list);
+    *capacity = more;
+  }
+  (*list)[(*count)++] = surface;
   return ATH_OK;
 }
 
 ath_status ath_run_surface(ath_run *run, const char *bytes, size_t length) {
   assert(run->out->length > 0);
   if (!run->tokens) return ATH_OK;
-  if (run->surface_count == run->surface_capacity) {
-    size_t capacity = run->surface_capacity * 2 + 16;
-    if (!ath_resize(&run->surfaces, capacity * sizeof *run->surfaces))
-      return no_memory(capacity * sizeof *run->surfaces);
-    run->surface_capacity = capacity;
-  }
-  run->surfaces[run->surface_count++] =
-      (ath_surface){run->out->length - 1, run->surface_text.length, length};
+  ath_surface surface = {run->out->length - 1, run->surface_text.length, length};
+  ATH_TRY(add_surface(&run->surfaces, &run->surface_count, &run->surface_capacity, surface));
   return ath_buffer_append(&run->surface_text, bytes, length);
 }
+
+/* --- composing anew ------------------------------------------------------------------------- */
+
+/* The tokens so far, which are copied from. */
+ath_status ath_recompose_begin(ath_run *run, ath_recompose *self) {
+  *self = (ath_recompose){run->out, run->surfaces, run->surface_count};
+  ath_surface *list = run->spare_surfaces;
+  size_t capacity = run->spare_surface_capacity;
+  run->spare_surfaces = run->surfaces;
+  run->spare_surface_capacity = run->surface_capacity;
+  run->surfaces = list;
+  run->surface_capacity = capacity;
+  run->surface_count = 0;
+  return ath_run_begin(run, &run->spare, run->flags);
+}
+
+ath_status ath_recompose_copy(ath_run *run, const ath_recompose *self, ath_span span) {
+  ath_encoding *out = run->out, *source = self->source;
+  size_t count = span.end - span.start;
+  assert(span.start <= span.end && span.end <= source->length && out != source);
+  ATH_TRY(ath_run_reserve(run, count));
+  for (size_t i = 0; i < ARRAYS && count > 0; i++) {
+    size_t item = arrays[i].item;
+    if (is_wanted(run, i))
+      memcpy((char *)*array_of(out, i) + out->length * item,
+             (const char *)*array_of(source, i) + span.start * item, count * item);
+  }
+  size_t at = ath_surface_find(self->surfaces, self->surface_count, span.start);
+  for (; at < self->surface_count && self->surfaces[at].token < span.end; at++) {
+    ath_surface moved = self->surfaces[at];
+    moved.token = moved.token - span.start + out->length;
+    ATH_TRY(add_surface(&run->surfaces, &run->surface_count, &run->surface_capacity, moved));
+  }
+  out->length += count;
+  return ATH_OK;
+}
+
+/* The arrays change places, so both grow to what is needed and stay. */
+void ath_recompose_end(ath_run *run, const ath_recompose *self) {
+  ath_encoding *out = self->source, *spare = &run->spare, old = *out;
+  assert(run->out == spare);
+  for (size_t i = 0; i < ARRAYS; i++) {
+    void *array = *array_of(out, i);
+    *array_of(out, i) = *array_of(spare, i);
+    *array_of(spare, i) = array;
+  }
+  out->length = spare->length;
+  out->capacity = spare->capacity;
+  spare->capacity = old.capacity;
+  run->out = out;
+}
+
+size_t ath_surface_find(const ath_surface *list, size_t count, size_t token) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (list[middle].token < token) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+ath_status ath_run_end_window(ath_run *run, ath_encoding *out, size_t end) {
+  if (out->window_count == run->window_capacity) {
+    size_t capacity = run->window_capacity * 2 + 4;
+    if (!ath_resize(&out->window_ends, capacity * sizeof *out->window_ends))
+      return no_memory(capacity * sizeof *out->window_ends);
+    run->window_capacity = capacity;
+  }
+  out->window_ends[out->window_count++] = end;
+  return ATH_OK;
+}
+
+/* --- scratch ------------------------------------------------------------------------------- */
 
 void *ath_run_scratch(ath_run *run, int which, size_t size) {
   assert(which >= 0 && which < ATH_SCRATCH_COUNT && size > 0);
@@ -158,10 +310,13 @@ void *ath_run_scratch(ath_run *run, int which, size_t size) {
 
 void ath_run_free(ath_run *run) {
   for (int i = 0; i < 2; i++) ath_text_free(&run->normal[i]);
-  ath_text_free(&run->word);
+  for (int i = 0; i < ATH_PRE_TOKENIZERS_MAX; i++) ath_text_free(&run->words[i]);
   for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free(run->scratch[i]);
   free(run->surfaces);
+  free(run->spare_surfaces);
   ath_buffer_free(&run->surface_text);
+  for (int i = 0; i < 2; i++) ath_buffer_free(&run->repaired[i]);
+  ath_encoding_free(&run->spare);
   *run = (ath_run){0};
 }
 

@@ -26,8 +26,8 @@ ath_status ath_tokenizer_write(const ath_tokenizer *self, ath_buffer *out) {
   ath_json_writer writer = ath_json_writer_make(out);
   ath_json_open(&writer, NULL, '{');
   ath_json_put_text(&writer, "version", "1.0");
-  ath_json_put_null(&writer, "truncation");
-  ath_json_put_null(&writer, "padding");
+  ath_truncation_write(self, &writer);
+  ath_padding_write(self, &writer);
   ath_added_tokens_write(&self->added, &writer);
   WRITE_PART(self, normalizer, &writer);
   WRITE_PART(self, pre_tokenizer, &writer);

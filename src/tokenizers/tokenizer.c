@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tokenizers/post_processors/trim.h"
 #include "tokenizers/trainers/build.h"
 
 #define ARENA_LIMIT ((size_t)4 << 30)
@@ -38,6 +39,39 @@ void ath_tokenizer_destroy(ath_tokenizer *self) {
   free(self);
 }
 
+/* The layout without a post-processor: the texts alone, of the types 0 and 1. */
+static ath_status lay_out(ath_tokenizer *self, int texts, bool special, ath_layout *out) {
+  *out = (ath_layout){ath_arena_alloc(self->arena, 2 * sizeof *out->parts), (size_t)texts, 0};
+  if (out->parts == NULL) return ATH_NO_MEMORY;
+  for (int t = 0; t < texts; t++)
+    out->parts[t] = (ath_layout_part){.sequence = t, .type_id = t};
+  const ath_post_processor *post = &self->post_processor;
+  if (post->kind != NULL) ATH_TRY(post->kind->lay_out(post->data, self->arena, special, out));
+  for (size_t i = 0; i < out->count; i++) {
+    out->special_count += out->parts[i].sequence == ATH_SPECIAL;
+    if (out->parts[i].trim_count > 0) self->trims = true;
+  }
+  return ATH_OK;
+}
+
+ath_status ath_tokenizer_lay_out(ath_tokenizer *self) {
+  for (int texts = 1; texts <= 2; texts++)
+    for (int special = 0; special < 2; special++)
+      ATH_TRY(lay_out(self, texts, special, &self->layouts[texts - 1][special]));
+  return ATH_OK;
+}
+
+/* The special tokens of the layouts must be in a vocabulary. */
+static ath_status check_layout(const ath_tokenizer *self, const ath_layout *layout) {
+  for (size_t i = 0; i < layout->count; i++) {
+    const ath_layout_part *part = &layout->parts[i];
+    if (part->sequence == ATH_SPECIAL && part->id >= self->size)
+      return ath_fail(ATH_INVALID, "post_processor: \"%.100s\": the id %d is in no vocabulary;"
+                      " the tokenizer has %d ids", part->text, part->id, self->size);
+  }
+  return ATH_OK;
+}
+
 ath_status ath_tokenizer_finish(ath_tokenizer *self) {
   assert(self->model.kind != NULL && self->arena != NULL);
   self->size = self->model.kind->size(self->model.data);
@@ -45,12 +79,8 @@ ath_status ath_tokenizer_finish(ath_tokenizer *self) {
     int32_t last = self->added.items[self->added.count - 1].id;
     if (last >= self->size) self->size = last + 1;
   }
-  if (self->post_processor.kind != NULL) {
-    int32_t id = self->post_processor.kind->largest_id(self->post_processor.data);
-    if (id >= self->size)
-      return ath_fail(ATH_INVALID, "post_processor.special_tokens: the id %d is in no vocabulary;"
-                      " the tokenizer has %d ids", id, self->size);
-  }
+  if (self->layouts[0][0].parts == NULL) ATH_TRY(ath_tokenizer_lay_out(self));
+  for (int texts = 0; texts < 2; texts++) ATH_TRY(check_layout(self, &self->layouts[texts][1]));
   ath_tokenizer_guess_roles(self);
   return ATH_OK;
 }
@@ -114,6 +144,16 @@ int ath_tokenizer_is_special(const ath_tokenizer *self, int32_t id) {
 
 /* --- encoding ------------------------------------------------------------------------------ */
 
+/* What a token shows: of the text, or else of the vocabulary. */
+static const char *token_text(const ath_tokenizer *self, const ath_run *run, size_t index,
+                              size_t *length) {
+  size_t at = ath_surface_find(run->surfaces, run->surface_count, index);
+  if (at == run->surface_count || run->surfaces[at].token != index)
+    return find_token(self, run->out->ids[index], length);
+  *length = run->surfaces[at].length;
+  return run->surface_text.bytes + run->surfaces[at].at;
+}
+
 /* How far a text goes: who takes its words, and whether added tokens in it count. */
 typedef struct walk {
   const ath_tokenizer *tokenizer;
@@ -152,10 +192,19 @@ static ath_status take_word(void *context, ath_run *run, const ath_text *word) {
   return self->model.kind->encode(self->model.data, run, word);
 }
 
+/* The same where words are numbered. */
+static ath_status take_numbered_word(void *context, ath_run *run, const ath_text *word) {
+  size_t before = run->out->length;
+  ATH_TRY(take_word(context, run, word));
+  ath_run_number(run, before);
+  return ATH_OK;
+}
+
 /* Gets the run out of the encoding, where it lives from call to call, ready for this tokenizer. */
 static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encoding *out,
                            ath_run **run) {
   ath_run *r = out->workspace;
+  out->length = 0;
   if (r != NULL && r->serial != self->serial) {
     ath_run_free(r);
   } else if (r == NULL) {
@@ -165,9 +214,9 @@ static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encodi
   }
   assert(self->serial != 0);
   r->serial = self->serial;
-  r->out = out;
   r->offsets = (flags & ATH_ENCODE_OFFSETS) != 0;
-  r->tokens = (flags & ATH_ENCODE_TOKENS) != 0;
+  /* Offsets are trimmed by what the tokens show. */
+  r->tokens = (flags & ATH_ENCODE_TOKENS) != 0 || (r->offsets && self->trims);
   r->track = r->offsets;
   if (self->pre_tokenizer.kind != NULL &&
       self->pre_tokenizer.kind->needs_origins(self->pre_tokenizer.data))
@@ -175,19 +224,27 @@ static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encodi
   r->surface_count = 0;
   r->surface_text.maximum = DECODED_LIMIT;
   ath_buffer_clear(&r->surface_text);
-  out->length = 0;
   *run = r;
-  return ATH_OK;
+  return ath_run_begin(r, out, flags);
 }
 
 /* All parts rely on well-formed UTF-8, and on offsets that fit 32 bits. */
-static ath_status check_text(const char *text, size_t length) {
+static ath_status check_text(ath_run *run, int which, ath_text *text) {
+  size_t length = text->length;
   if (length > TEXT_LIMIT)
     return ath_fail(ATH_INVALID, "a text of %zu bytes; at most %d can be encoded at once", length,
                     TEXT_LIMIT);
-  size_t valid = ath_utf8_prefix(text, length);
+  size_t valid = ath_utf8_prefix(text->bytes, length);
   if (valid == length) return ATH_OK;
-  return ath_fail(ATH_INVALID, "invalid UTF-8 at byte %zu (0x%02X)", valid, (uint8_t)text[valid]);
+  if ((run->flags & ATH_ENCODE_REPAIR) == 0)
+    return ath_fail(ATH_INVALID, "invalid UTF-8 at byte %zu (0x%02X)", valid,
+                    (uint8_t)text->bytes[valid]);
+  ath_buffer *repaired = &run->repaired[which];
+  repaired->maximum = TEXT_LIMIT;
+  ath_buffer_clear(repaired);
+  ATH_TRY(ath_utf8_repair(text->bytes, length, repaired));
+  *text = (ath_text){.bytes = repaired->bytes, .length = repaired->length};
+  return ATH_OK;
 }
 
 /* A place in the text, as bytes and as characters. */
@@ -205,55 +262,97 @@ static uint32_t move_to(cursor *self, const char *text, size_t byte) {
   return self->character;
 }
 
-/* Turns offsets in bytes into offsets in code points. */
-static void count_characters(const char *text, ath_encoding *out) {
+/* Turns the offsets of the tokens from `from` on, in bytes, into offsets in code points. */
+static void count_characters(const char *text, ath_encoding *out, size_t from) {
   cursor start = {0, 0}, end = {0, 0};
-  for (size_t i = 0; i < out->length; i++) {
-    if (out->ends[i] == 0) { /* a special token, which is nowhere in the text */
-      out->starts[i] = 0;
-      continue;
-    }
-    assert(out->starts[i] < out->ends[i]);
+  for (size_t i = from; i < out->length; i++) {
+    assert(out->starts[i] <= out->ends[i]);
     out->starts[i] = move_to(&start, text, out->starts[i]);
     out->ends[i] = move_to(&end, text, out->ends[i]);
   }
 }
 
-static ath_status encode(const ath_tokenizer *self, const ath_text *text, unsigned flags,
-                         ath_run *run) {
-  walk w = {self, {take_word, (void *)(uintptr_t)self}, false};
-  const ath_post_processor *post = &self->post_processor;
-  if ((flags & ATH_ENCODE_SPECIAL) == 0 || post->kind == NULL) return take_sequence(&w, run, text);
-  return post->kind->single(post->data, run, (ath_sink){take_sequence, &w}, text);
+void ath_tokenizer_trim(const ath_tokenizer *self, ath_run *run, size_t from,
+                        const ath_layout_part *part) {
+  if (!run->offsets || part->trim_count == 0) return;
+  ath_encoding *out = run->out;
+  for (size_t i = from; i < out->length; i++) {
+    size_t length;
+    const char *bytes = token_text(self, run, i, &length);
+    ath_margins margins = ath_token_margins(bytes, length);
+    for (int t = 0; t < part->trim_count; t++)
+      ath_trim_offsets(&part->trims[t], margins, i - from, &out->starts[i], &out->ends[i]);
+  }
+}
+
+/* The tokens of one text: the whole pipeline but the post-processor. */
+static ath_status encode_text(const ath_tokenizer *self, const ath_text *text, ath_run *run) {
+  bool numbered = (run->flags & ATH_ENCODE_WORDS) != 0;
+  walk w = {self, {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self}, false};
+  size_t from = run->out->length;
+  run->word_number = 0;
+  ATH_TRY(take_sequence(&w, run, text));
+  if (run->offsets) count_characters(text->bytes, run->out, from);
+  return ATH_OK;
+}
+
+enum {
+  DESCRIBED = ATH_ENCODE_TYPES | ATH_ENCODE_SEQUENCES | ATH_ENCODE_WORDS | ATH_ENCODE_MASKS
+};
+
+static ath_status encode(const ath_tokenizer *self, ath_text *texts, int count, ath_run *run) {
+  bool special = (run->flags & ATH_ENCODE_SPECIAL) != 0;
+  bool cuts = (run->flags & ATH_ENCODE_TRUNCATE) != 0 && self->truncates;
+  const ath_layout *layout = &self->layouts[count - 1][special];
+  for (int t = 0; t < count; t++) ATH_TRY(check_text(run, t, &texts[t]));
+  for (size_t i = 0; i < layout->count; i++) {
+    const ath_layout_part *part = &layout->parts[i];
+    size_t from = run->out->length;
+    if (part->sequence == ATH_SPECIAL) {
+      ATH_TRY(ath_run_emit_special(run, part->id, part->text, part->length));
+    } else {
+      ATH_TRY(encode_text(self, &texts[part->sequence], run));
+      run->texts[part->sequence] = (ath_span){from, run->out->length};
+    }
+    if ((run->flags & DESCRIBED) != 0) ath_run_describe(run, from, part);
+    if (!cuts) ath_tokenizer_trim(self, run, from, part);
+  }
+  if (cuts) return ath_tokenizer_cut(self, run, layout, count);
+  return ath_run_end_window(run, run->out, run->out->length);
+}
+
+static ath_status encode_texts(const ath_tokenizer *self, ath_text *texts, int count,
+                               unsigned flags, ath_encoding *out) {
+  ath_run *run;
+  ATH_TRY(open_run(self, flags, out, &run));
+  for (int t = 0; t < count; t++)
+    if (texts[t].length == 0) texts[t].bytes = "";
+  run->texts[0] = run->texts[1] = (ath_span){0, 0};
+  ath_status status = encode(self, texts, count, run);
+  if (status != ATH_OK) out->length = out->window_count = 0;
+  return status;
 }
 
 ath_status ath_tokenizer_encode(const ath_tokenizer *self, const char *text, size_t length,
                                 unsigned flags, ath_encoding *out) {
-  ath_run *run;
-  ATH_TRY(open_run(self, flags, out, &run));
-  ATH_TRY(check_text(text, length));
-  ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
-  ath_status status = encode(self, &whole, flags, run);
-  if (status != ATH_OK) out->length = 0;
-  else if (run->offsets) count_characters(text, out);
-  return status;
+  ath_text texts[1] = {{.bytes = text, .length = length}};
+  return encode_texts(self, texts, 1, flags, out);
+}
+
+ath_status ath_tokenizer_encode_pair(const ath_tokenizer *self, const char *first,
+                                     size_t first_length, const char *second,
+                                     size_t second_length, unsigned flags, ath_encoding *out) {
+  ath_text texts[2] = {{.bytes = first, .length = first_length},
+                       {.bytes = second, .length = second_length}};
+  return encode_texts(self, texts, 2, flags, out);
 }
 
 const char *ath_encoding_token(const ath_encoding *self, const ath_tokenizer *tokenizer,
                                size_t index, size_t *length) {
   assert(index < self->length && self->workspace != NULL);
-  const ath_run *run = self->workspace;
-  size_t low = 0, high = run->surface_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (run->surfaces[middle].token < index) low = middle + 1;
-    else high = middle;
-  }
-  if (low < run->surface_count && run->surfaces[low].token == index) {
-    *length = run->surfaces[low].length;
-    return run->surface_text.bytes + run->surfaces[low].at;
-  }
-  return find_token(tokenizer, self->ids[index], length);
+  ath_run *run = self->workspace;
+  run->out = (ath_encoding *)(uintptr_t)self; /* which may have moved */
+  return token_text(tokenizer, run, index, length);
 }
 
 void ath_encoding_free(ath_encoding *self) {
@@ -262,6 +361,12 @@ void ath_encoding_free(ath_encoding *self) {
   free(self->ids);
   free(self->starts);
   free(self->ends);
+  free(self->types);
+  free(self->sequences);
+  free(self->words);
+  free(self->special);
+  free(self->attention);
+  free(self->window_ends);
   *self = (ath_encoding){0};
 }
 
@@ -283,10 +388,10 @@ ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, 
                                    void *context) {
   ath_run *run;
   ATH_TRY(open_run(self, 0, scratch, &run));
-  ATH_TRY(check_text(text, length));
+  ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
+  ATH_TRY(check_text(run, 0, &whole));
   visit v = {visitor, context};
   walk w = {self, {visit_word, &v}, true};
-  ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   return take_sequence(&w, run, &whole);
 }
 

@@ -17,6 +17,11 @@ struct ath_tokenizer {
   ath_post_processor post_processor;
   ath_decoder decoder;
   ath_added_tokens added;
+  ath_layout layouts[2][2]; /* [one text, two][without special tokens, with] */
+  bool trims; /* whether any of them trims offsets */
+  bool truncates, pads; /* whether the next two are set */
+  ath_truncation truncation;
+  ath_padding padding; /* its token lives in the arena */
   int32_t size;
   int32_t roles[ATH_TOKEN_ROLE_COUNT];
   pthread_mutex_t hash_lock;  /* the hash is computed when first asked for, by any thread */
@@ -28,8 +33,24 @@ struct ath_tokenizer {
 ath_status ath_tokenizer_create(ath_tokenizer **out) ATH_MUST_CHECK;
 ath_status ath_tokenizer_finish(ath_tokenizer *self) ATH_MUST_CHECK;
 
+/* Finds out the layouts once the post-processor is there; ath_tokenizer_finish does it otherwise. */
+ath_status ath_tokenizer_lay_out(ath_tokenizer *self) ATH_MUST_CHECK;
+
 /* Reads all parts from the root of a tokenizer.json (load.c); not the model if there is one. */
 ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) ATH_MUST_CHECK;
+
+/* "truncation" and "padding" of tokenizer.json (shaping.c). */
+ath_status ath_truncation_read(const ath_json *json, ath_tokenizer *self) ATH_MUST_CHECK;
+ath_status ath_padding_read(const ath_json *json, ath_tokenizer *self) ATH_MUST_CHECK;
+void ath_truncation_write(const ath_tokenizer *self, ath_json_writer *out);
+void ath_padding_write(const ath_tokenizer *self, ath_json_writer *out);
+
+/* Cuts what a run has encoded to the truncation's length, where it is longer (cut.c). */
+ath_status ath_tokenizer_cut(const ath_tokenizer *self, ath_run *run, const ath_layout *layout,
+                             int texts) ATH_MUST_CHECK;
+/* Trims the offsets of the tokens from `from` on, which are of this part. */
+void ath_tokenizer_trim(const ath_tokenizer *self, ath_run *run, size_t from,
+                        const ath_layout_part *part);
 
 /* Appends the bytes of tokenizer.json (save.c). */
 ath_status ath_tokenizer_write(const ath_tokenizer *self, ath_buffer *out) ATH_MUST_CHECK;

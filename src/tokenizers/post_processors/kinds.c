@@ -2,6 +2,10 @@
 #include "tokenizers/post_processors/kinds.h"
 
 static const ath_kind *const kinds[] = {
+  &ath_post_processor_bert.base,
+  &ath_post_processor_byte_level.base,
+  &ath_post_processor_roberta.base,
+  &ath_post_processor_sequence.base,
   &ath_post_processor_template.base,
 };
 

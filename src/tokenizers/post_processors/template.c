@@ -152,16 +152,10 @@ static ath_status read_parts(const ath_json *json, ath_arena *arena, const templ
   return ATH_OK;
 }
 
-/* The template for one text, which alone is used so far, must have that text once. */
 static ath_status check_single(const ath_json *json, const parts *self) {
-  size_t count = 0;
-  for (size_t i = 0; i < self->count; i++) {
+  for (size_t i = 0; i < self->count; i++)
     if (self->items[i].sequence == 'B')
       return ath_json_fail(json, ATH_INVALID, "a template for one text cannot use $B");
-    if (self->items[i].sequence == 'A') count++;
-  }
-  if (count != 1)
-    return ath_json_fail(json, ATH_INVALID, "uses $A %zu times; once is supported", count);
   return ATH_OK;
 }
 
@@ -216,41 +210,54 @@ static void write(const void *data, ath_json_writer *out) {
   ath_json_close(out, '}');
 }
 
-/* --- encoding ------------------------------------------------------------------------------ */
+/* --- laying out ---------------------------------------------------------------------------- */
 
-/* Special tokens stand for nothing in the text: offsets (0, 0). */
-static ath_status emit_special(const special *token, ath_run *run) {
-  ath_encoding *out = run->out;
-  ATH_TRY(ath_run_reserve(run, token->count));
-  for (size_t i = 0; i < token->count; i++) {
-    assert(out->length < out->capacity);
-    if (run->offsets) out->starts[out->length] = out->ends[out->length] = 0;
-    out->ids[out->length++] = token->ids[i];
-    ATH_TRY(ath_run_surface(run, token->texts[i], strlen(token->texts[i])));
-  }
-  return ATH_OK;
+/* Parts of the new layout: a group of the old one for each $A or $B, a part for each token. */
+static size_t count_parts(const parts *self, const ath_layout *old) {
+  size_t count = 0;
+  for (size_t i = 0; i < self->count; i++)
+    count += self->items[i].sequence == SPECIAL ? self->items[i].token->count : old->count;
+  return count;
 }
 
-static ath_status single(const void *data, ath_run *run, ath_sink sequence,
-                         const ath_text *text) {
-  const template *self = data;
-  for (size_t i = 0; i < self->single.count; i++) {
-    const part *p = &self->single.items[i];
-    assert(p->sequence == 'A' || (p->sequence == SPECIAL && p->token != NULL));
-    if (p->sequence == SPECIAL) ATH_TRY(emit_special(p->token, run));
-    else ATH_TRY(sequence.take(sequence.context, run, text));
-  }
-  return ATH_OK;
+static void put_special(const part *p, ath_layout *out) {
+  for (size_t i = 0; i < p->token->count; i++)
+    out->parts[out->count++] = (ath_layout_part){
+      .sequence = ATH_SPECIAL, .type_id = p->type_id, .id = p->token->ids[i],
+      .text = p->token->texts[i], .length = strlen(p->token->texts[i]), .joined = i > 0};
 }
 
-static int32_t largest_id(const void *data) {
+/* Copies the group of that number. */
+static void put_group(const part *p, const ath_layout *old, ath_layout *out) {
+  int wanted = p->sequence - 'A', group = -1;
+  for (size_t i = 0; i < old->count; i++) {
+    group += !old->parts[i].joined;
+    if (group != wanted) continue;
+    out->parts[out->count] = old->parts[i];
+    out->parts[out->count++].type_id = p->type_id;
+  }
+}
+
+static ath_status lay_out(const void *data, ath_arena *arena, bool with_special,
+                          ath_layout *layout) {
   const template *self = data;
-  int32_t largest = -1;
-  for (size_t i = 0; i < self->token_count; i++)
-    for (size_t k = 0; k < self->tokens[i].count; k++)
-      if (self->tokens[i].ids[k] > largest) largest = self->tokens[i].ids[k];
-  return largest;
+  int groups = 0;
+  for (size_t i = 0; i < layout->count; i++) groups += !layout->parts[i].joined;
+  if (groups != 1 && groups != 2)
+    return ath_fail(ATH_UNSUPPORTED, "post_processor: a TemplateProcessing that follows another "
+                    "gets %d sequences; it can take one or two", groups);
+  const parts *chosen = groups == 1 ? &self->single : &self->pair;
+  ath_layout out = {0};
+  out.parts = ath_arena_alloc(arena, (count_parts(chosen, layout) + 1) * sizeof *out.parts);
+  if (out.parts == NULL) return ATH_NO_MEMORY;
+  for (size_t i = 0; i < chosen->count; i++) {
+    const part *p = &chosen->items[i];
+    if (p->sequence != SPECIAL) put_group(p, layout, &out);
+    else if (with_special) put_special(p, &out);
+  }
+  *layout = out;
+  return ATH_OK;
 }
 
 const ath_post_processor_kind ath_post_processor_template = {
-    {"TemplateProcessing", read, write}, single, largest_id};
+    {"TemplateProcessing", read, write}, lay_out};

@@ -135,20 +135,15 @@ static size_t word_end(const metaspace *self, const ath_text *text, size_t at) {
 }
 
 /* Hands over the word that was put together, if there is one, and begins another. */
-static ath_status give(ath_run *run, ath_sink next) {
-  if (run->word.length == 0) return ATH_OK;
-  ath_text word = ath_text_of(run, &run->word);
-  run->word.length = 0;
+static ath_status give(ath_run *run, ath_text_buffer *buffer, ath_sink next) {
+  if (buffer->length == 0) return ATH_OK;
+  ath_text word = ath_text_of(run, buffer);
+  buffer->length = 0;
   return next.take(next.context, run, &word);
 }
 
-/* One word at a time is put together in the run's buffer, so that it stays in the nearest cache
- * however long the text is. */
-static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
-  const metaspace *self = data;
-  ath_text_buffer *word = &run->word;
-  assert(text->length > 0);
-  word->length = 0;
+static ath_status cut(const metaspace *self, ath_run *run, const ath_text *text,
+                      ath_text_buffer *word, ath_sink next) {
   if (wants_prefix(self, text))
     ATH_TRY(ath_text_insert(run, word, self->mark, self->mark_length, ath_text_origin(text, 0)));
   for (size_t at = 0; at < text->length;) {
@@ -157,12 +152,22 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
     ATH_TRY(ath_text_append(run, word, text, at, end));
     at = end;
     if (at == text->length) break;
-    if (self->split) ATH_TRY(give(run, next));
+    if (self->split) ATH_TRY(give(run, word, next));
     size_t length = text->bytes[at] == ' ' ? 1 : self->mark_length;
     ATH_TRY(ath_text_insert(run, word, self->mark, self->mark_length, ath_text_origin(text, at)));
     at += length;
   }
-  return give(run, next);
+  return give(run, word, next);
+}
+
+/* One word at a time is put together in the run's buffer, so that it stays in the nearest cache
+ * however long the text is. */
+static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
+  assert(text->length > 0);
+  ath_text_buffer *word = ath_run_open_word(run);
+  ath_status status = cut(data, run, text, word, next);
+  ath_run_close_word(run);
+  return status;
 }
 
 /* "first" asks whether a text begins where the input begins, which only origins tell. */
