@@ -157,11 +157,14 @@ ath_status ath_json_number(const ath_json *self, double *out) {
   return ATH_OK;
 }
 
-ath_status ath_json_flag(const ath_json *self, bool *out) {
-  if (self->value == NULL) return ATH_OK;
+ath_status ath_json_required_flag(const ath_json *self, bool *out) {
   if (!json_is_boolean(self->value)) return wrong_type(self, "true or false");
   *out = json_is_true(self->value);
   return ATH_OK;
+}
+
+ath_status ath_json_flag(const ath_json *self, bool *out) {
+  return self->value != NULL ? ath_json_required_flag(self, out) : ATH_OK;
 }
 
 void ath_json_check_keys(const ath_json *self, const char *const *known) {

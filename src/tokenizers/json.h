@@ -49,6 +49,7 @@ ath_status ath_json_string(const ath_json *self, const char **bytes, size_t *len
 ath_status ath_json_integer(const ath_json *self, int64_t least, int64_t most, int64_t *out)
     ATH_MUST_CHECK;
 ath_status ath_json_number(const ath_json *self, double *out) ATH_MUST_CHECK;
+ath_status ath_json_required_flag(const ath_json *self, bool *out) ATH_MUST_CHECK;
 /* Leaves *out as it is when the value is missing. */
 ath_status ath_json_flag(const ath_json *self, bool *out) ATH_MUST_CHECK;
 

@@ -2,8 +2,19 @@
 #include "tokenizers/normalizers/kinds.h"
 
 static const ath_kind *const kinds[] = {
+  &ath_normalizer_bert.base,
+  &ath_normalizer_byte_level.base,
+  &ath_normalizer_lowercase.base,
+  &ath_normalizer_nfc.base,
+  &ath_normalizer_nfd.base,
+  &ath_normalizer_nfkc.base,
+  &ath_normalizer_nfkd.base,
+  &ath_normalizer_nmt.base,
+  &ath_normalizer_prepend.base,
   &ath_normalizer_replace.base,
   &ath_normalizer_sequence.base,
+  &ath_normalizer_strip.base,
+  &ath_normalizer_strip_accents.base,
 };
 
 ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out) {

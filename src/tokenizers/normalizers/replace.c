@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizers/normalizers/kinds.h"
+#include "tokenizers/normalizers/rewrite.h"
 
 typedef struct replace {
   const char *pattern, *content;
@@ -43,14 +44,6 @@ static void write(const void *data, ath_json_writer *out) {
   ath_json_put_string(out, "content", self->content, self->content_length);
 }
 
-/* The buffer that the text does not lie in. */
-static ath_text_buffer *other_buffer(ath_run *run, const ath_text *text) {
-  const ath_text_buffer *first = &run->normal[0];
-  bool inside = first->bytes != NULL && (uintptr_t)text->bytes >= (uintptr_t)first->bytes &&
-                (uintptr_t)text->bytes < (uintptr_t)first->bytes + first->capacity;
-  return &run->normal[inside];
-}
-
 /* Most texts hold no match, and cost no more than this search. The pattern's first byte is rare as
  * a rule, so memchr gets on fastest; where it is not, memmem bounds the time. */
 static const char *find(const replace *self, const char *from, const char *end) {
@@ -70,22 +63,15 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   const replace *self = data;
   assert(text->bytes != NULL && self->pattern_length > 0);
   const char *bytes = text->bytes, *end = bytes + text->length;
-  const char *match = find(self, bytes, end);
-  if (match == NULL) return ATH_OK;
-  ath_text_buffer *out = other_buffer(run, text);
-  out->length = 0;
-  size_t from = 0;
-  for (; match != NULL; match = find(self, bytes + from, end)) {
-    size_t at = (size_t)(match - bytes);
-    assert(at >= from && at + self->pattern_length <= text->length);
-    ATH_TRY(ath_text_append(run, out, text, from, at));
-    from = at + self->pattern_length;
-    ATH_TRY(ath_text_insert(run, out, self->content, self->content_length,
-                            ath_text_origin(text, from - 1)));
+  ath_rewrite out = ath_rewrite_begin(run, text);
+  for (const char *match = bytes; (match = find(self, match, end)) != NULL;) {
+    size_t at = (size_t)(match - bytes), after = at + self->pattern_length;
+    assert(after <= text->length);
+    ATH_TRY(ath_rewrite_put(&out, at, after, self->content, self->content_length,
+                            ath_text_origin(text, after - 1)));
+    match += self->pattern_length;
   }
-  ATH_TRY(ath_text_append(run, out, text, from, text->length));
-  *text = ath_text_of(run, out);
-  return ATH_OK;
+  return ath_rewrite_end(&out, text);
 }
 
 const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply};

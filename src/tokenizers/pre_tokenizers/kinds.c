@@ -2,7 +2,16 @@
 #include "tokenizers/pre_tokenizers/kinds.h"
 
 static const ath_kind *const kinds[] = {
+  &ath_pre_tokenizer_bert.base,
+  &ath_pre_tokenizer_delimiter.base,
+  &ath_pre_tokenizer_digits.base,
+  &ath_pre_tokenizer_fixed_length.base,
   &ath_pre_tokenizer_metaspace.base,
+  &ath_pre_tokenizer_punctuation.base,
+  &ath_pre_tokenizer_scripts.base,
+  &ath_pre_tokenizer_sequence.base,
+  &ath_pre_tokenizer_whitespace.base,
+  &ath_pre_tokenizer_whitespace_split.base,
 };
 
 ath_status ath_pre_tokenizer_read(const ath_json *json, ath_arena *arena, ath_pre_tokenizer *out) {
