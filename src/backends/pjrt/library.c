@@ -49,7 +49,7 @@ static bool lies_within(uint64_t offset, uint64_t count, uint64_t size) {
   return offset <= size && count <= size - offset;
 }
 
-/* `count` headers of a fixed width, and of the program's what they promise. */
+/* The program headers, and the segments that they promise. */
 static ath_status check_segments(const char *path, FILE *file, const Elf64_Ehdr *header,
                                  uint64_t size) {
   uint64_t bytes = (uint64_t)header->e_phnum * sizeof(Elf64_Phdr);
@@ -71,7 +71,6 @@ static ath_status check(const char *path, FILE *file) {
   Elf64_Ehdr header = {0};
   struct stat about;
   if (fstat(fileno(file), &about) != 0) return ath_fail_errno(errno, "%s", path);
-  if (!S_ISREG(about.st_mode)) return no_library(path);
   uint64_t size = (uint64_t)about.st_size;
   size_t got = fread(&header, 1, sizeof header, file);
   if (got < sizeof header && got >= SELFMAG && memcmp(&header, ELFMAG, SELFMAG) == 0)
@@ -85,6 +84,9 @@ static ath_status check(const char *path, FILE *file) {
 }
 
 ath_status ath_library_check(const char *path) {
+  struct stat about; /* before it is opened: a pipe would wait for a writer */
+  if (stat(path, &about) != 0) return ath_fail_errno(errno, "%s", path);
+  if (!S_ISREG(about.st_mode)) return no_library(path);
   FILE *file = fopen(path, "rbe");
   if (file == NULL) return ath_fail_errno(errno, "%s", path);
   ath_status status = check(path, file);

@@ -72,7 +72,7 @@ ath_split ath_mesh_variable(const ath_mesh *mesh, const char *name, const ath_ty
 
 ath_split ath_mesh_input(const ath_mesh *mesh, const ath_type *type) {
   ath_split split = {0};
-  int parts = ath_mesh_along(mesh, ATH_AXIS_DATA | ATH_AXIS_FSDP);
+  int parts = ath_mesh_shares(mesh);
   if (type->rank > 0 && parts > 1 && type->dims[0] % parts == 0)
     split.axes[0] = ATH_AXIS_DATA | ATH_AXIS_FSDP;
   return split;

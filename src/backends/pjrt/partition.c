@@ -77,7 +77,7 @@ static ath_status look_at_graph(ath_partition *self) {
 static ath_status check_batch(const ath_partition *self, ath_value input) {
   char text[64], types[96];
   ath_type type = ath_graph_type(self->graph, input);
-  int parts = ath_mesh_along(&self->mesh, ATH_AXIS_DATA | ATH_AXIS_FSDP);
+  int parts = ath_mesh_shares(&self->mesh);
   if (type.rank < 2 || type.dims[0] % parts == 0) return ATH_OK;
   return ath_fail(ATH_INVALID, "mesh %s: a batch of %lld (%s: %s) cannot be shared by data * fsdp "
                   "= %d devices; make it a multiple of %d", ath_mesh_text(&self->mesh, text),
@@ -199,7 +199,7 @@ ath_status ath_partition_create(const ath_mesh *mesh, const ath_graph *graph,
   *out = (ath_partition){.mesh = *mesh, .graph = graph};
   out->sharding =
       (ath_hlo_sharding){.print = print, .user = out, .partitions = ath_mesh_devices(mesh),
-                         .parts = ath_mesh_along(mesh, ATH_AXIS_DATA | ATH_AXIS_FSDP)};
+                         .parts = ath_mesh_shares(mesh)};
   ath_status status = check_graph(out);
   if (status == ATH_OK) status = ath_hash_map_create(FOLLOWERS_MAX, &out->followers);
   if (status == ATH_OK) status = look_at_graph(out);
