@@ -276,18 +276,20 @@ typedef struct ath_train_summary {
 
 /* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
  * "train_loss", "train_runtime" (the seconds), "eval_loss", "perplexity" and so on, as Hugging
- * Face's Trainer names them; "eval_scored", "gflops", "parameters", "records_per_step" and "resumed_from" are
- * ours. */
+ * Face's Trainer names them; "eval_scored", "gflops", "parameters", "records_per_step" and
+ * "resumed_from" are ours. */
 ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buffer *out)
     ATH_MUST_CHECK;
 
 /* Trains. A run that was finished before is left as it is, and its summary read again.
- * ATH_INTERRUPTED when `stop` was set: a checkpoint was written, and the same call goes on from it.
+ * ATH_INTERRUPTED when `stop` was set: the same call goes on, from the checkpoint that was written
+ * or, where it was set before the first step, from what was there before.
  * ATH_DIVERGED when loss or gradient are not finite: the text names step, learning rate, gradient
  * norm, the first parameter with such a gradient, the batch, and the checkpoint to go back to;
  * nothing is saved. So it is when the loss of an evaluation is not finite. ATH_MISMATCH when a
- * checkpoint belongs to other settings. ATH_UNSUPPORTED when a launcher (mpirun, srun) started several
- * processes, of which each would train the same. The summary is filled in for ATH_OK and ATH_INTERRUPTED. */
+ * checkpoint belongs to other settings. ATH_UNSUPPORTED when a launcher (mpirun, srun) started
+ * several processes, of which each would train the same. The summary is filled in for ATH_OK and
+ * ATH_INTERRUPTED, and is all 0 where it was stopped before the device was ready. */
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary)
     ATH_MUST_CHECK;
 

@@ -238,6 +238,7 @@ static ath_status open_and_train(ath_run *run, const ath_train_options *options,
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary) {
   ath_run run;
   ath_outcome outcome;
+  *summary = (ath_train_summary){0};
   ath_status status = open_and_train(&run, options, summary);
   ath_outcome_keep(&outcome, status);
   ath_status closed = ath_run_close_reports(&run);

@@ -150,9 +150,10 @@ ath_status ath_run_find_start(ath_run *self) {
   const ath_train_options *o = &self->options;
   const char *from = o->resume_from_checkpoint != NULL ? o->resume_from_checkpoint : "auto";
   self->options.resume_from_checkpoint = from;
-  self->made_folder = !ath_path_exists(o->output_dir);
+  bool there = ath_path_exists(o->output_dir);
   ATH_TRY(ath_folder_lock(o->output_dir, "another process is training here; wait for it, or name "
                           "another output_dir", &self->lock));
+  self->made_folder = !there; /* and nobody else's, who may have made it at the same time */
   ATH_TRY(ath_checkpoint_sweep(o->output_dir));
   if (o->overwrite_output_dir) return ATH_OK;
   return strcmp(from, "none") == 0 ? find_fresh_start(self) : find_checkpoint(self, from);
