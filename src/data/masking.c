@@ -61,5 +61,6 @@ int ath_batch_positions(int batch_size, int length, double mlm_probability, int 
   double all = (double)(batch_size / groups) * length, mean = all * mlm_probability;
   double wish = ceil(mean + 6.0 * sqrt(mean * (1.0 - mlm_probability)));
   double rounded = ceil(wish / 8.0) * 8.0;
-  return groups * (int)(rounded < all ? rounded : all);
+  double places = groups * (rounded < all ? rounded : all);
+  return places < INT32_MAX ? (int)places : INT32_MAX; /* batches so large are refused */
 }

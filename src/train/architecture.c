@@ -92,7 +92,8 @@ static int places(const ath_train_options *options, int batch_size, int length, 
   int64_t each = options->max_predictions_per_seq;
   assert(batch_size > 0 && length > 0);
   if (each == 0) return ath_batch_positions(batch_size, length, options->mlm_probability, groups);
-  return batch_size * (int)(each < length ? each : length);
+  int64_t all = batch_size * (each < length ? each : length);
+  return all < INT32_MAX ? (int)all : INT32_MAX; /* batches so large are refused */
 }
 
 ath_step_options ath_train_step_options(const ath_train_options *options, const ath_mesh *mesh,
