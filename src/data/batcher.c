@@ -106,8 +106,8 @@ static void add_positions(const ath_batcher *self, ath_batch *batch, int row, in
   }
 }
 
-/* Fills a row of the share with the record at `place` of the epoch's order. The masks belong to the record, not
- * to the place or the row, so they do not change with the batch size. */
+/* Fills a row of the share with the record at `place` of the epoch's order. The masks belong to the
+ * record, not to the place or the row, so they do not change with the batch size. */
 static ath_status fill_row(const ath_batcher *self, ath_batch *batch, int row, uint64_t place,
                            place_range *room) {
   const ath_batch_options *o = &self->options;

@@ -23,7 +23,6 @@ static ath_hlo_value ids_in_groups(ath_hlo *h, const attributes *its, ath_hlo_va
   return ath_hlo_subtract(h, ath_hlo_reshape(h, ids, 2, dims), first);
 }
 
-
 /* --- backward: ids, dy → dtable ----------------------------------------------------- */
 
 static ath_status backward_infer(const void *given, const ath_type *inputs, int input_count,

@@ -1,9 +1,10 @@
 /* cost.h: what a compiled program costs, by the compiler's own estimates.
  *
  * Each fusion carries the cycles that the compiler expects of it. Their sum over the entry
- * computation, bodies of loops taken as often as they run and of choices the cheapest branch, is the
- * program's compute time. Data moved between chips is not in it: that is listed by bytes, and chips.h turns it into time. What
- * has no estimate (gathers, sorts) is counted, so that a report can say what is missing. */
+ * computation, bodies of loops taken as often as they run and of choices the cheapest branch, is
+ * the program's compute time. Data moved between chips is not in it: that is listed by bytes, and
+ * chips.h turns it into time. What has no estimate (gathers, sorts) is counted, so that a report
+ * can say what is missing. */
 #ifndef ATHANOR_PLAN_COST_H
 #define ATHANOR_PLAN_COST_H
 

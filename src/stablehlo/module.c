@@ -58,8 +58,9 @@ static bool is_convert(const ath_node *node) { return strcmp(node->op->name, "co
 
 /* Whether a node's output 0 is a sum over rows that can be cut into the parts. */
 static bool sums_rows(const printer *p, const ath_node *node) {
-  ath_type types[ATH_MAX_OUTPUTS];
-  if (node->op->summed_rows == NULL || node->input_count > ATH_MAX_OUTPUTS) return false;
+  enum { INPUTS_MAX = 4 }; /* of such operations: two factors, or ids and rows */
+  ath_type types[INPUTS_MAX];
+  if (node->op->summed_rows == NULL || node->input_count > INPUTS_MAX) return false;
   for (int i = 0; i < node->input_count; i++)
     types[i] = ath_graph_type(p->graph, node->inputs[i]);
   int64_t rows = node->op->summed_rows(node, types);
