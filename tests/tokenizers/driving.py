@@ -4,6 +4,8 @@ import os
 import subprocess
 
 ATHANOR = os.environ.get("ATHANOR", "build/athanor")
+PROGRAM = os.path.join(os.environ.get("ATHANOR_PROGRAMS", "build/tests"),
+                       "tokenizers_program_encode")
 SHARED = os.environ.get("ATHANOR_SHARED", "../shared")
 
 
@@ -51,3 +53,17 @@ def differences(reference, tokenizer, texts):
         if ours != expected:
             found.append((text, expected, ours))
     return found
+
+
+# What program_encode.c takes as "flags".
+SPECIAL, TRUNCATE, WINDOWS, REPAIR = 1, 128, 256, 512
+
+
+def ask(path, questions):
+    """The answers of program_encode.c to a list of questions."""
+    data = "".join(json.dumps(question) + "\n" for question in questions).encode()
+    done = subprocess.run([PROGRAM, str(path)], input=data, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+    answers = [json.loads(line) for line in done.stdout.decode().split("\n")[:-1]]
+    assert len(answers) == len(questions)
+    return answers

@@ -4,15 +4,18 @@
  * {"batch": [["first"], ["first", "second"]], "flags": 1,
  *  "truncation": null or {"max_length", "stride", "strategy", "side"},
  *  "padding": null or {"length", "multiple", "side", "id", "type_id", "token"}}
- * gives [[window, …], …] with a list of windows a text or pair, or {"error": text}. */
+ * gives [[window, …], …] with a list of windows a text or pair, or {"error": text}.
+ * {"decode": [ids, …], "skip_special": true} gives the texts. */
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "athanor/tokenizer.h"
+#include "base/buffer.h"
 
-enum { BATCH_MAX = 64 };
+enum { BATCH_MAX = 64, TEXT_MAX = 1 << 24 };
 
 static json_int_t number(const json_t *object, const char *key) {
   return json_integer_value(json_object_get(object, key));
@@ -93,6 +96,31 @@ static json_t *answer(ath_tokenizer *tokenizer, const json_t *question,
   return all;
 }
 
+static ath_status decode(const ath_tokenizer *tokenizer, const json_t *list, int skip_special,
+                         ath_buffer *out) {
+  size_t count = json_array_size(list);
+  int32_t *ids = malloc((count + 1) * sizeof *ids);
+  if (ids == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %zu ids", count);
+  for (size_t i = 0; i < count; i++) ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
+  ath_buffer_clear(out);
+  ath_status status = ath_tokenizer_decode(tokenizer, ids, count, skip_special, out);
+  free(ids);
+  return status;
+}
+
+static json_t *decode_all(const ath_tokenizer *tokenizer, const json_t *lists, int skip_special) {
+  json_t *texts = json_array();
+  ath_buffer out = ath_buffer_make(TEXT_MAX);
+  for (size_t i = 0; i < json_array_size(lists); i++) {
+    bool good = decode(tokenizer, json_array_get(lists, i), skip_special, &out) == ATH_OK;
+    json_array_append_new(texts, good ? json_stringn_nocheck(out.length > 0 ? out.bytes : "",
+                                                             out.length)
+                                      : json_pack("{s:s}", "error", ath_error_text()));
+  }
+  ath_buffer_free(&out);
+  return texts;
+}
+
 int main(int argc, char **argv) {
   ath_tokenizer *tokenizer = NULL;
   if (argc != 2 || ath_tokenizer_load(argv[1], &tokenizer) != ATH_OK) {
@@ -105,7 +133,10 @@ int main(int argc, char **argv) {
   while (getline(&line, &room, stdin) > 0) {
     json_t *question = json_loads(line, JSON_ALLOW_NUL, NULL);
     if (json_array_size(json_object_get(question, "batch")) > BATCH_MAX) return 1;
-    json_t *reply = answer(tokenizer, question, encodings);
+    const json_t *lists = json_object_get(question, "decode");
+    json_t *reply = lists != NULL
+        ? decode_all(tokenizer, lists, json_is_true(json_object_get(question, "skip_special")))
+        : answer(tokenizer, question, encodings);
     json_dumpf(reply, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(reply);
