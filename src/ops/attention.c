@@ -119,8 +119,8 @@ static ath_hlo_value longest(ath_hlo *h, ath_hlo_value rows) {
 }
 
 /* Scores below this in size need no shift before the exponential: neither it nor a sum of 2^20 of
- * them overflows, and none is lost. */
-enum { SMALL_SCORE = 60 };
+ * them overflows, and gradients divided by such a sum are still far above the smallest numbers. */
+enum { SMALL_SCORE = 32 };
 
 /* What is subtracted from each row's scores before the exponential: [batch, heads, length]. |q| |k|
  * bounds them (Cauchy and Schwarz). Only where the bound is not small the rows' maxima are looked

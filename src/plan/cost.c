@@ -2,6 +2,7 @@
 #include "plan/cost.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,12 +143,14 @@ static bool takes_time(const ath_xla_instruction *i) {
 static ath_status add(adder *self, const ath_xla_computation *computation, double times,
                       bool inside, int depth);
 
-/* The estimates of one run of a computation; what it calls in turn counts once. */
+/* The estimates of one run of a computation; what it calls in turn counts once. Without end where
+ * something that takes time has none. */
 static double cycles_of(const adder *self, const ath_xla_computation *computation, int depth) {
   double sum = 0;
   for (int k = 0; computation != NULL && depth <= CALL_DEPTH_MAX && k < computation->count; k++) {
     const ath_xla_instruction *i = &computation->instructions[k];
     if (i->cycles >= 0) sum += (double)i->cycles;
+    else if (takes_time(i)) sum = INFINITY;
     for (int c = 0; runs_others(i) && c < i->called_count; c++)
       sum += cycles_of(self, ath_xla_program_find(self->program, i->called[c]), depth + 1);
   }

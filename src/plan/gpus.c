@@ -16,7 +16,8 @@ const ath_gpu ath_gpu_h100 = {
 const ath_gpu ath_gpu_h200 = {
   .model = "NVIDIA H200", .major = 9, .accelerated = true, .cores = 132, .lanes = 128,
   .shared = 228 << 10, .optin = 227 << 10, .bandwidth = 4800000000000, .l2 = 50 << 20,
-  .memory = 151397597184, .gigahertz = 1.98};
+  .memory = (int64_t)139 << 30, /* what a program sees of 141 GB, rounded down */
+  .gigahertz = 1.98};
 
 int64_t ath_gpu_memory_limit(const ath_gpu *self) {
   return (int64_t)(ATH_GPU_MEMORY_SHARE * (double)self->memory);

@@ -414,6 +414,26 @@ static ath_value attention(trial *t) {
   return ath_attention(t->graph, ath_scale(t->graph, x, 2), mask, heads, place(t, rate_now));
 }
 
+/* All scores are 50: their exponentials are far from too large, but gradients as tiny as these,
+ * divided by the sum of them, would be lost. */
+static ath_value attention_of_high_scores(trial *t) {
+  int heads = size(t, 4), head_size = size(t, 24), length = size(t, 40);
+  int hidden = heads * head_size;
+  ath_value x = tensor(t, ath_type_make(ATH_F32, 3, 1, length, 3 * hidden));
+  float *element = t->operands[t->count - 1].data;
+  for (int i = 0; i < length * 3 * hidden; i++)
+    if (i % (3 * hidden) < 2 * hidden) element[i] = (float)sqrt(50 / sqrt((double)head_size));
+  ath_value mask = integers(t, ath_type_make(ATH_I32, 2, 1, length), 1);
+  int32_t *keys = t->operands[t->count - 1].data;
+  for (int i = 0; i < length; i++) keys[i] = 1;
+  return ath_scale(t->graph, ath_attention(t->graph, x, mask, heads, place(t, 0.2f)), 1e-10f);
+}
+
+static void attention_of_high_scores_keeps_tiny_gradients(void **state) {
+  (void)state;
+  CHECK(attention_of_high_scores);
+}
+
 static void attention_with_hidden_keys_and_dropout(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
@@ -568,6 +588,7 @@ static int run_all(void) {
     cmocka_unit_test(embedding_with_and_without_padding),
     cmocka_unit_test(dropout_and_its_gradient),
     cmocka_unit_test(attention_with_hidden_keys_and_dropout),
+    cmocka_unit_test(attention_of_high_scores_keeps_tiny_gradients),
     cmocka_unit_test(cross_entropy_of_rows_that_count),
     cmocka_unit_test(clipping_and_adamw_step_by_step),
   };
