@@ -147,7 +147,7 @@ def test_random_chains_cut_texts_as_the_reference_does(part, tmp_path):
 
 def report(differences):
     lines = [f"{len(differences)} differences"]
-    for tokenizer, text, theirs, ours in sorted(differences, key=lambda d: len(d[1]))[:12]:
+    for tokenizer, text, theirs, ours in sorted(differences, key=lambda d: len(d[1]))[:4]:
         state = json.loads(tokenizer.to_str())
         lines += [json.dumps([state["normalizer"], state["pre_tokenizer"]]), ascii(text),
                   "  reference " + ascii(theirs), "  ours      " + ascii(ours)]
@@ -194,13 +194,17 @@ def test_random_decoders_decode_as_the_reference_does(part, tmp_path):
     assert len(answers) == len(cases)
     differences = []
     for (tokenizer, ids), line in zip(cases, answers):
-        theirs = tokenizer.decode(ids, skip_special_tokens=False)
+        try:
+            theirs = tokenizer.decode(ids, skip_special_tokens=False)
+        except BaseException as failure:  # Strip and others give up on some pieces
+            assert type(failure).__name__ == "PanicException" and not line.startswith("!")
+            continue
         ours = line if line.startswith("!") else bytes.fromhex(line).decode("utf-8", "replace")
         if ours != theirs:
             pieces = [tokenizer.id_to_token(i) for i in ids]
             differences.append((tokenizer.decoder.__getstate__(), pieces, theirs, ours))
     differences.sort(key=lambda d: len(d[1]))
-    assert not differences, "\n".join([str(len(differences))] + [ascii(d) for d in differences[:15]])
+    assert not differences, "\n".join([str(len(differences))] + [ascii(d) for d in differences[:4]])
 
 
 def test_parts_are_written_as_the_reference_writes_them(tmp_path):

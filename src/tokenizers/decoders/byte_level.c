@@ -1,0 +1,66 @@
+/* byte_level.c: letters that stand for bytes made those bytes (byte_alphabet.h), and all pieces one.
+ *
+ * {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
+ *
+ * The members mean nothing to a decoder. A piece with any other letter is taken as it stands; what is
+ * no UTF-8 in the end becomes U+FFFD. */
+#include "tokenizers/byte_alphabet.h"
+#include "tokenizers/characters.h"
+#include "tokenizers/decoders/kinds.h"
+#include "tokenizers/decoders/pieces.h"
+
+typedef struct byte_level {
+  bool add_prefix_space, trim_offsets, use_regex;
+} byte_level;
+
+static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
+  static const char *const known[] = {"type", "add_prefix_space", "trim_offsets", "use_regex",
+                                      NULL};
+  ath_json_check_keys(json, known);
+  byte_level *self = ath_arena_alloc(arena, sizeof *self);
+  if (self == NULL) return ATH_NO_MEMORY;
+  ath_json space = ath_json_member(json, "add_prefix_space");
+  ath_json trim = ath_json_member(json, "trim_offsets");
+  ath_json regex = ath_json_member(json, "use_regex");
+  self->use_regex = true; /* as in old files */
+  ATH_TRY(ath_json_required_flag(&space, &self->add_prefix_space));
+  ATH_TRY(ath_json_required_flag(&trim, &self->trim_offsets));
+  ATH_TRY(ath_json_flag(&regex, &self->use_regex));
+  *data = self;
+  return ATH_OK;
+}
+
+static void write(const void *data, ath_json_writer *out) {
+  const byte_level *self = data;
+  ath_json_put_flag(out, "add_prefix_space", self->add_prefix_space);
+  ath_json_put_flag(out, "trim_offsets", self->trim_offsets);
+  ath_json_put_flag(out, "use_regex", self->use_regex);
+}
+
+static ath_status put(ath_string piece, ath_buffer *out) {
+  size_t before = out->length;
+  for (size_t at = 0; at < piece.length; at += ath_character_length(piece.bytes[at])) {
+    int byte = ath_letter_byte(ath_character_at(piece.bytes, at));
+    if (byte >= 0) {
+      ATH_TRY(ath_buffer_byte(out, (char)byte));
+      continue;
+    }
+    out->length = before;
+    return ath_buffer_append(out, piece.bytes, piece.length);
+  }
+  return ATH_OK;
+}
+
+static ath_status apply(const void *data, const ath_pieces *in, ath_pieces *out) {
+  (void)data;
+  ath_buffer bytes = ath_buffer_make(in->bytes.maximum);
+  ath_status status = ATH_OK;
+  for (size_t i = 0; i < in->count && status == ATH_OK; i++) status = put(ath_piece(in, i), &bytes);
+  if (status == ATH_OK)
+    status = ath_append_lossy((ath_string){bytes.length > 0 ? bytes.bytes : "", bytes.length},
+                              &out->bytes);
+  ath_buffer_free(&bytes);
+  return status == ATH_OK ? ath_pieces_end(out) : status;
+}
+
+const ath_decoder_kind ath_decoder_byte_level = {{"ByteLevel", read, write}, apply};
