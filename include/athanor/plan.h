@@ -43,6 +43,7 @@ typedef struct ath_plan_options {
   const char *prices;     /* a file as src/plan/prices.txt; NULL: the program's own copy of it */
   int jobs;               /* modules compiled at a time; at least 1 */
   bool largest_batch;     /* search for it, with a few more compiles for each slice */
+  const char *batch_sizes; /* "8,16,32": compiled as well, beside the run's own; NULL: none */
 } ath_plan_options;
 
 /* Bytes on one chip. */
@@ -59,6 +60,14 @@ typedef struct ath_plan_operation {
   int64_t count;
   double seconds, share; /* of the compute time */
 } ath_plan_operation;
+
+/* A batch size that was compiled. */
+typedef struct ath_plan_point {
+  int64_t batch_per_chip;
+  bool fits;
+  int64_t memory;      /* bytes in all on one chip, also where it does not fit; −1: not known */
+  double step_seconds; /* NaN: not known */
+} ath_plan_point;
 
 /* A number that is not known is NaN, or −1 where it is whole. */
 typedef struct ath_plan_report {
@@ -79,6 +88,8 @@ typedef struct ath_plan_report {
   double compile_seconds;
   bool cached;            /* the compiler's answer was on disk */
   int64_t uncounted;      /* operations without an estimate */
+  ath_plan_point *points; /* the run's own batch, those asked for, those searched; smallest first */
+  size_t point_count;
   const ath_plan_operation *operations; /* the costliest first */
   size_t operation_count;
 } ath_plan_report;
@@ -102,6 +113,12 @@ ath_status ath_plan_report_print(const ath_plan_report *self, int top, struct at
     ATH_MUST_CHECK;
 ath_status ath_plan_report_print_json(const ath_plan_report *self, int top, struct ath_buffer *out)
     ATH_MUST_CHECK;
+
+/* An SVG drawing for all slices: time of a step and memory of a chip over the batch sizes that were
+ * compiled, with the chips' memory as lines. It has no background, and its colours are readable on
+ * a light page and on a dark one. Each mark carries its numbers as attributes: data-topology,
+ * data-batch, and data-seconds or data-bytes. */
+ath_status ath_plan_plot(const ath_plan *self, struct ath_buffer *out) ATH_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "athanor/plan.h"
 #include "base/buffer.h"
 #include "cli/cli.h"
+#include "storage/file.h"
 
 enum { TEXT_MAX = 1 << 24 };
 
@@ -23,6 +24,14 @@ static ath_status print(const ath_plan *plan, bool json, int top) {
     puts("Memory is the compiler's account. Times are estimates: the compiler's cycle counts on\n"
          "its model of the chip, and transfers at the full speed of the links with nothing beside\n"
          "them. They serve to compare; only a chip measures.");
+  ath_buffer_free(&text);
+  return status;
+}
+
+static ath_status plot(const ath_plan *plan, const char *path) {
+  ath_buffer text = ath_buffer_make(TEXT_MAX);
+  ath_status status = ath_plan_plot(plan, &text);
+  if (status == ATH_OK) status = ath_file_write(path, text.bytes, text.length);
   ath_buffer_free(&text);
   return status;
 }
@@ -45,6 +54,7 @@ static ath_status parse(const ath_command *self, const ath_option *own, int argc
 static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_plan_options how = {.largest_batch = true};
   int64_t jobs = 0, top = 0;
+  const char *picture = NULL;
   bool json = false;
   const ath_option own[] = {
     {"topology", ATH_OPTION_STRING, &how.topologies, "LIST", "Slices with commas between, as "
@@ -52,6 +62,10 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
      "a100, h100, h200", .required = true},
     {"largest-batch", ATH_OPTION_FLAG, &how.largest_batch, .help = "Search for the largest batch "
      "that fits, which takes a few more compiles"},
+    {"batch-sizes", ATH_OPTION_STRING, &how.batch_sizes, "LIST", .help = "Records a chip to "
+     "compile beside the run's own, as 8,16,32"},
+    {"plot", ATH_OPTION_STRING, &picture, "FILE", .help = "Draw time and memory over the batch "
+     "sizes that were compiled, as SVG"},
     {"top", ATH_OPTION_INTEGER, &top, "N", "Show the N costliest operations", .minimum = 0,
      .maximum = 100000},
     {"price", ATH_OPTION_NUMBER, &how.price, "X", "Dollars per chip and hour; 0: as the table of "
@@ -71,6 +85,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   how.jobs = jobs > 0 ? (int)jobs : omp_get_num_procs();
   if (status == ATH_OK && !operands.done) status = ath_plan_make(&values, &how, &plan);
   if (plan != NULL) status = print(plan, json, (int)top);
+  if (status == ATH_OK && plan != NULL && picture != NULL) status = plot(plan, picture);
   ath_plan_destroy(plan);
   ath_train_options_free(&values);
   return status;
@@ -96,7 +111,8 @@ const ath_command ath_command_plan = {
       "Prices come from src/plan/prices.txt; check your contract.\n\n"
       "Examples:\n"
       "  athanor plan examples/roberta-base.yaml --topology v5e:2x4,v4:2x2x1\n"
-      "  athanor plan run.yaml --topology v6e:2x4 --no-largest-batch --top 20",
+      "  athanor plan run.yaml --topology v6e:2x4 --no-largest-batch --top 20\n"
+      "  athanor plan run.yaml --topology v6e:2x4 --batch-sizes 8,16,32,64 --plot plan.svg",
   .without = without,
   .run = run,
 };

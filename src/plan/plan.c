@@ -10,6 +10,7 @@
 #include "base/outcome.h"
 #include "plan/compile.h"
 #include "plan/explain.h"
+#include "plan/points.h"
 #include "plan/prices.h"
 #include "plan/search.h"
 #include "plan/subject.h"
@@ -25,6 +26,8 @@ typedef struct planner {
   ath_pjrt_plugin *tpu, *cuda; /* NULL where no slice needs it */
   ath_slice slices[SLICES_MAX];
   size_t count;
+  int64_t batch_sizes[ATH_BATCH_SIZES_MAX]; /* asked for */
+  int batch_size_count;
 } planner;
 
 /* One module and what the compiler said of it. */
@@ -152,20 +155,42 @@ static ath_status read_attempt(const planner *self, const ath_slice *slice, atte
 
 /* --- one slice ----------------------------------------------------------------------------- */
 
+/* A report on one batch; `out` has what all batches share. */
+static ath_status plan_batch(const planner *self, const ath_slice *slice, int64_t batch,
+                             bool explain, ath_arena *memory, ath_plan_report *out) {
+  attempt tried;
+  out->batch_per_chip = batch;
+  ath_status status = try_batch(self, slice, batch, explain, &tried);
+  if (status == ATH_OK) status = read_attempt(self, slice, &tried, memory, out);
+  close_attempt(&tried);
+  return status;
+}
+
+static void add_point(ath_plan_report *out, const ath_plan_report *of) {
+  ath_points_add(out, (ath_plan_point){.batch_per_chip = of->batch_per_chip, .fits = of->fits,
+                                       .memory = of->memory.total,
+                                       .step_seconds = of->step_seconds});
+}
+
 typedef struct prober {
   const planner *planner;
   const ath_slice *slice;
+  ath_arena *memory;
+  const ath_plan_report *empty; /* what all batches share */
+  ath_plan_report *out;         /* gets the points */
 } prober;
 
 static ath_status probe(void *user, int64_t batch, bool *fits) {
   const prober *self = user;
-  attempt tried;
-  *fits = false;
-  if (!ath_subject_can_print(&self->planner->subject, batch, self->slice->chips)) return ATH_OK;
-  ath_status status = try_batch(self->planner, self->slice, batch, false, &tried);
-  *fits = tried.verdict.fits;
-  close_attempt(&tried);
-  return status;
+  const ath_plan_point *known = ath_points_find(self->out, batch);
+  *fits = known != NULL && known->fits;
+  if (known != NULL || !ath_subject_can_print(&self->planner->subject, batch, self->slice->chips))
+    return ATH_OK;
+  ath_plan_report report = *self->empty;
+  ATH_TRY(plan_batch(self->planner, self->slice, batch, false, self->memory, &report));
+  add_point(self->out, &report);
+  *fits = report.fits;
+  return ATH_OK;
 }
 
 /* What does not grow with the batch is parameters, moments and code; the rest is taken to. */
@@ -178,8 +203,8 @@ static int64_t guess_batch(const ath_subject *subject, const ath_plan_report *re
   return guess < 1 ? 1 : guess > 65536 ? 65536 : (int64_t)guess;
 }
 
-static ath_status plan_slice(const planner *self, const ath_slice *slice, ath_arena *memory,
-                             ath_plan_report *out) {
+static ath_status begin_report(const planner *self, const ath_slice *slice, ath_arena *memory,
+                               ath_plan_report *out) {
   const ath_train_options *run = self->subject.run;
   *out = (ath_plan_report){
     .topology = slice->name, .chips = slice->chips,
@@ -187,17 +212,27 @@ static ath_status plan_slice(const planner *self, const ath_slice *slice, ath_ar
     .transfer_seconds = NAN, .step_seconds = NAN, .mfu = NAN, .tokens_per_second = NAN,
     .steps = ath_subject_steps(&self->subject, slice->chips), .hours = NAN, .cost = NAN,
     .price = self->options->price, .largest_batch_per_chip = -1};
+  out->points = ath_arena_alloc(memory, ATH_POINTS_MAX * sizeof *out->points);
+  if (out->points == NULL) return ATH_NO_MEMORY;
   if (out->price <= 0)
     ATH_TRY(ath_price_find(self->options->prices, slice->chip->name, &out->price));
   ATH_TRY(ath_subject_flops(&self->subject, out->batch_per_chip, &out->flops));
   out->flops *= (double)run->gradient_accumulation_steps *
                 ath_subject_shares(&self->subject, slice->chips) / slice->chips;
-  attempt tried;
-  ath_status status = try_batch(self, slice, out->batch_per_chip, true, &tried);
-  if (status == ATH_OK) status = read_attempt(self, slice, &tried, memory, out);
-  close_attempt(&tried);
-  if (status != ATH_OK || !self->options->largest_batch) return status;
-  prober user = {self, slice};
+  return ATH_OK;
+}
+
+static ath_status plan_slice(const planner *self, const ath_slice *slice, ath_arena *memory,
+                             ath_plan_report *out) {
+  ATH_TRY(begin_report(self, slice, memory, out));
+  const ath_plan_report empty = *out;
+  prober user = {self, slice, memory, &empty, out};
+  bool fits;
+  ATH_TRY(plan_batch(self, slice, out->batch_per_chip, true, memory, out));
+  add_point(out, out);
+  for (int i = 0; i < self->batch_size_count; i++)
+    ATH_TRY(probe(&user, self->batch_sizes[i], &fits));
+  if (!self->options->largest_batch) return ATH_OK;
   return ath_search_largest(probe, &user, out->batch_per_chip, out->fits,
                             guess_batch(&self->subject, out), &out->largest_batch_per_chip);
 }
@@ -254,6 +289,8 @@ static ath_status load_plugins(planner *self) {
 
 static ath_status make(whole *self, const ath_train_options *run) {
   ATH_TRY(parse_slices(&self->planner, self->planner.options->topologies));
+  ATH_TRY(ath_batch_sizes_parse(self->planner.options->batch_sizes, self->planner.batch_sizes,
+                                &self->planner.batch_size_count));
   ATH_TRY(ath_subject_open(run, &self->planner.subject));
   ATH_TRY(load_plugins(&self->planner));
   return plan_slices(self);

@@ -29,10 +29,13 @@ static ath_status read_line(const char *line, int number, char name[NAME_MAX], d
   memcpy(text, line, length);
   text[length] = '\0';
   size_t word = strcspn(text + at, " \t\r");
-  *price = strtod(text + at + word, &end);
+  const char *number_at = text + at + word + strspn(text + at + word, " \t\r");
+  bool none = *number_at == '-' && number_at[1 + strspn(number_at + 1, " \t\r")] == '\0';
+  *price = none ? -1 : strtod(number_at, &end);
+  if (none) end = text + length;
   end += strspn(end, " \t\r");
-  bool right = word < NAME_MAX && at + word < length && *end == '\0' &&
-               end > text + at + word + 1 && isfinite(*price) && *price >= 0 && *price <= PRICE_MAX;
+  bool number_is = end > number_at && isfinite(*price) && *price >= 0 && *price <= PRICE_MAX;
+  bool right = word < NAME_MAX && at + word < length && *end == '\0' && (none || number_is);
   if (!right) return bad_line(number, line);
   memcpy(name, text + at, word);
   name[word] = '\0';

@@ -1,6 +1,7 @@
 /* prices.h: what an hour of a chip costs.
  *
- * A table of prices is text: a generation and a number to a line, "v5e 1.20"; "#" begins a comment.
+ * A table of prices is text: a generation and a number to a line, "v5e 1.20", or "-" where no
+ * price is known; "#" begins a comment.
  * The program carries src/plan/prices.txt; another file may take its place. */
 #ifndef ATHANOR_PLAN_PRICES_H
 #define ATHANOR_PLAN_PRICES_H

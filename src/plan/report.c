@@ -55,6 +55,20 @@ static ath_status put_run(const ath_plan_report *r, ath_buffer *out) {
   return ath_buffer_format(out, ", $%.2f at $%.2f a chip-hour\n", r->cost, r->price);
 }
 
+/* Other batches than the run's own. */
+static ath_status put_points(const ath_plan_report *r, ath_buffer *out) {
+  for (size_t i = 0; r->point_count > 1 && i < r->point_count; i++) {
+    const ath_plan_point *p = &r->points[i];
+    ATH_TRY(ath_buffer_format(out, "  %-13s %6lld a chip ", i == 0 ? "batches" : "",
+                              (long long)p->batch_per_chip));
+    if (p->memory >= 0) ATH_TRY(ath_buffer_format(out, " %8.2f GB", gigabytes(p->memory)));
+    if (p->step_seconds > 0)
+      ATH_TRY(ath_buffer_format(out, " %9.1f ms (estimate)", 1e3 * p->step_seconds));
+    ATH_TRY(ath_buffer_string(out, p->fits ? "\n" : "  does not fit\n"));
+  }
+  return ATH_OK;
+}
+
 static ath_status put_operations(const ath_plan_report *r, int top, ath_buffer *out) {
   size_t count = (size_t)top < r->operation_count ? (size_t)top : r->operation_count;
   if (count > 0)
@@ -83,6 +97,7 @@ ath_status ath_plan_report_print(const ath_plan_report *self, int top, ath_buffe
   if (r->largest_batch_per_chip >= 0)
     ATH_TRY(ath_buffer_format(out, "  largest batch   %lld records a chip\n",
                               (long long)r->largest_batch_per_chip));
+  ATH_TRY(put_points(r, out));
   ATH_TRY(ath_buffer_format(out, "  compiled in     %.1f s%s\n", r->compile_seconds,
                             r->cached ? ", earlier" : ""));
   if (r->reason != NULL) ATH_TRY(ath_buffer_format(out, "  %s\n", r->reason));
@@ -110,6 +125,19 @@ static ath_status put_kinds(const ath_plan_memory *m, ath_buffer *out) {
   ATH_TRY(put_whole(out, "temporaries", m->temporaries));
   ATH_TRY(put_whole(out, "code", m->code));
   return ath_buffer_byte(out, '}');
+}
+
+static ath_status put_json_points(const ath_plan_report *r, ath_buffer *out) {
+  ATH_TRY(ath_buffer_string(out, ", \"batches\": ["));
+  for (size_t i = 0; i < r->point_count; i++) {
+    const ath_plan_point *p = &r->points[i];
+    ATH_TRY(ath_buffer_format(out, "%s{\"batch_per_chip\": %lld, \"fits\": %s", i > 0 ? ", " : "",
+                              (long long)p->batch_per_chip, p->fits ? "true" : "false"));
+    ATH_TRY(put_whole(out, "memory_bytes", p->memory));
+    ATH_TRY(put_double(out, "step_seconds", p->step_seconds));
+    ATH_TRY(ath_buffer_byte(out, '}'));
+  }
+  return ath_buffer_byte(out, ']');
 }
 
 static ath_status put_json_operations(const ath_plan_report *r, int top, ath_buffer *out) {
@@ -150,6 +178,7 @@ ath_status ath_plan_report_print_json(const ath_plan_report *self, int top, ath_
   ATH_TRY(put_double(out, "hours", r->hours));
   ATH_TRY(put_double(out, "price_per_chip_hour", r->price >= 0 ? r->price : NAN));
   ATH_TRY(put_double(out, "cost", r->cost));
+  ATH_TRY(put_json_points(r, out));
   if (r->reason != NULL) {
     ATH_TRY(ath_buffer_string(out, ", \"reason\": "));
     ATH_TRY(ath_buffer_json(out, r->reason, strlen(r->reason)));

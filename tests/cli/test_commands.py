@@ -40,7 +40,8 @@ OPTIONS = {
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
     "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output ").replace(" device ", " "),
-    "plan": TRAIN_OPTIONS.replace(" device ", " ") + " topology largest-batch top price prices jobs",
+    "plan": TRAIN_OPTIONS.replace(" device ", " ") + (
+        " topology largest-batch batch-sizes plot top price prices jobs"),
     "plugins list": "json",
     "plugins install": "index wheel",
     "devices": "json",

@@ -107,10 +107,25 @@ static void the_programs_own_table_has_every_generation(void **state) {
   }
 }
 
+static void a_line_may_say_that_no_price_is_known(void **state) {
+  (void)state;
+  static const char *const gpus[] = {"a100", "h100", "h200"};
+  char *folder = make_folder();
+  assert_near(price_in(folder, "v4 2\nh100 - # ask\n", "h100"), -1, 0, 0);
+  assert_near(price_in(folder, "v4 - \nh100 1.5\n", "h100"), 1.5, 0, 0);
+  for (size_t i = 0; i < 3; i++) {
+    double price;
+    assert_ok(ath_price_find(NULL, gpus[i], &price));
+    assert_near(price, -1, 0, 0);
+  }
+  remove_folder(folder);
+}
+
 static void what_is_no_price_is_refused_with_its_line(void **state) {
   (void)state;
   static const char *const bad[] = {"v4 2\nv5e\n", "v4 2\nv5e cheap\n", "v4 2\nv5e 1 2\n",
-                                    "v4 2\nv5e -1\n", "v4 2\nv5e nan\n", "v4 2\nv5e 1e9\n"};
+                                    "v4 2\nv5e -1\n", "v4 2\nv5e nan\n", "v4 2\nv5e 1e9\n",
+                                    "v4 2\nv5e -x\n", "v4 2\nv5e--\n"};
   char *folder = make_folder();
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     double price;
@@ -203,6 +218,7 @@ int main(void) {
     cmocka_unit_test(a_failure_ends_the_search),
     cmocka_unit_test(prices_come_from_a_table_of_ones_own),
     cmocka_unit_test(the_programs_own_table_has_every_generation),
+    cmocka_unit_test(a_line_may_say_that_no_price_is_known),
     cmocka_unit_test(what_is_no_price_is_refused_with_its_line),
     cmocka_unit_test(an_unknown_generation_is_refused_with_its_line_and_the_nearest),
     cmocka_unit_test(a_table_without_a_price_is_refused),
