@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/processes.h"
 #include "base/log.h"
 #include "storage/file.h"
 
@@ -69,6 +70,15 @@ bool ath_profile_is_border(const ath_run_profile *self, int64_t done) {
 
 /* --- recording ----------------------------------------------------------------------------- */
 
+/* "HOST.xplane.pb"; of several processes, which may share a host, "HOST-2.xplane.pb". */
+static void make_name(char out[HOST_NAME_MAX + 32]) {
+  char host[HOST_NAME_MAX + 1] = "localhost", rank[16] = "";
+  ath_launch launch = ath_launch_read();
+  gethostname(host, sizeof host - 1);
+  if (launch.size > 1) snprintf(rank, sizeof rank, "-%d", launch.rank);
+  snprintf(out, HOST_NAME_MAX + 32, "%s%s.xplane.pb", host, rank);
+}
+
 /* ".../runs/plugins/profile/<time>", as TensorFlow and JAX name it. */
 static ath_status make_folder(const char *output_dir, char out[ATH_PATH_MAX]) {
   char runs[ATH_PATH_MAX], profiles[ATH_PATH_MAX], name[32];
@@ -84,9 +94,8 @@ static ath_status make_folder(const char *output_dir, char out[ATH_PATH_MAX]) {
 
 static ath_status write_profile(const char *output_dir, const ath_buffer *bytes,
                                 char path[ATH_PATH_MAX]) {
-  char folder[ATH_PATH_MAX], host[HOST_NAME_MAX + 1] = "localhost", name[HOST_NAME_MAX + 16];
-  gethostname(host, sizeof host - 1);
-  snprintf(name, sizeof name, "%s.xplane.pb", host);
+  char folder[ATH_PATH_MAX], name[HOST_NAME_MAX + 32];
+  make_name(name);
   ATH_TRY(make_folder(output_dir, folder));
   ATH_TRY(ath_path_join(path, folder, name));
   return ath_file_write(path, bytes->length > 0 ? bytes->bytes : "", bytes->length);
