@@ -15,8 +15,16 @@ typedef struct block {
 } block;
 _Static_assert(sizeof(block) == ALIGNMENT, "ath_arena_alloc counts on it");
 
+/* Something outside the arena that goes with it. */
+typedef struct companion {
+  struct companion *next;
+  void (*release)(void *object);
+  void *object;
+} companion;
+
 struct ath_arena {
   block *blocks;
+  companion *companions;
   size_t limit, used;
 };
 
@@ -29,6 +37,7 @@ ath_status ath_arena_create(size_t limit, ath_arena **out) {
 
 void ath_arena_destroy(ath_arena *self) {
   if (self == NULL) return;
+  for (companion *c = self->companions; c != NULL; c = c->next) c->release(c->object);
   for (block *b = self->blocks; b != NULL;) {
     block *next = b->next;
     free(b);
@@ -74,6 +83,15 @@ void *ath_arena_alloc(ath_arena *self, size_t size) {
   b->used += rounded;
   self->used += size;
   return memset(memory, 0, size);
+}
+
+ath_status ath_arena_on_destroy(ath_arena *self, void (*release)(void *object), void *object) {
+  assert(release != NULL);
+  companion *c = ath_arena_alloc(self, sizeof *c);
+  if (c == NULL) return ATH_NO_MEMORY;
+  *c = (companion){self->companions, release, object};
+  self->companions = c;
+  return ATH_OK;
 }
 
 char *ath_arena_string_n(ath_arena *self, const char *string, size_t length) {

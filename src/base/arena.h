@@ -17,6 +17,11 @@ void ath_arena_destroy(ath_arena *self); /* NULL is allowed */
  * the failure text set, when memory or the limit is exhausted. Size 0 gives a valid pointer. */
 void *ath_arena_alloc(ath_arena *self, size_t size);
 
+/* Has `release` called with `object` when the arena is destroyed, before its memory goes; the last
+ * that was asked for comes first. ATH_NO_MEMORY as above: then it is not going to be called. */
+ath_status ath_arena_on_destroy(ath_arena *self, void (*release)(void *object),
+                                void *object) ATH_MUST_CHECK;
+
 /* Copies a string, or the first `length` bytes of one, into the arena; NULL as above. */
 char *ath_arena_string(ath_arena *self, const char *string);
 char *ath_arena_string_n(ath_arena *self, const char *string, size_t length);

@@ -123,6 +123,23 @@ static void arena_memory_is_zeroed_aligned_and_apart(void **state) {
   ath_arena_destroy(arena);
 }
 
+static char released[8];
+static void note(void *object) { strcat(released, object); }
+
+static void what_goes_with_an_arena_is_released_last_first(void **state) {
+  (void)state;
+  ath_arena *arena = NULL;
+  char one[] = "1", two[] = "2", three[] = "3";
+  assert_ok(ath_arena_create(2000, &arena));
+  assert_ok(ath_arena_on_destroy(arena, note, one));
+  assert_ok(ath_arena_on_destroy(arena, note, two));
+  assert_non_null(ath_arena_alloc(arena, 1900));
+  assert_fails(ath_arena_on_destroy(arena, note, three), ATH_NO_MEMORY, "the limit of 2000 bytes");
+  assert_string_equal(released, "");
+  ath_arena_destroy(arena);
+  assert_string_equal(released, "21");
+}
+
 static void an_arena_keeps_its_limit(void **state) {
   (void)state;
   ath_arena *arena = NULL;
@@ -267,6 +284,7 @@ int main(void) {
     cmocka_unit_test(each_thread_has_its_own_text),
     cmocka_unit_test(an_outcome_brings_a_failure_to_another_thread),
     cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),
+    cmocka_unit_test(what_goes_with_an_arena_is_released_last_first),
     cmocka_unit_test(an_arena_keeps_its_limit),
     cmocka_unit_test(a_buffer_grows_to_its_maximum_and_no_further),
     cmocka_unit_test(json_strings_are_escaped_as_the_standard_says),

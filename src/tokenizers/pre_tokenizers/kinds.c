@@ -3,6 +3,7 @@
 
 static const ath_kind *const kinds[] = {
   &ath_pre_tokenizer_bert.base,
+  &ath_pre_tokenizer_byte_level.base,
   &ath_pre_tokenizer_delimiter.base,
   &ath_pre_tokenizer_digits.base,
   &ath_pre_tokenizer_fixed_length.base,
@@ -10,6 +11,7 @@ static const ath_kind *const kinds[] = {
   &ath_pre_tokenizer_punctuation.base,
   &ath_pre_tokenizer_scripts.base,
   &ath_pre_tokenizer_sequence.base,
+  &ath_pre_tokenizer_split.base,
   &ath_pre_tokenizer_whitespace.base,
   &ath_pre_tokenizer_whitespace_split.base,
 };

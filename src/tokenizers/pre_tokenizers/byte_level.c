@@ -1,0 +1,107 @@
+/* byte_level.c: text cut by GPT-2's pattern, and its bytes written as characters that are visible.
+ *
+ * {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}
+ *
+ * "a é" becomes a ĠÃ©. `trim_offsets` is the post-processor's matter, and only kept here. */
+#include <string.h>
+
+#include "tokenizers/byte_alphabet.h"
+#include "tokenizers/pre_tokenizers/cutter.h"
+#include "tokenizers/pre_tokenizers/kinds.h"
+#include "tokenizers/scanners.h"
+
+typedef struct byte_level {
+  bool add_prefix_space, trim_offsets, use_regex;
+} byte_level;
+
+static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
+  static const char *const known[] = {"type", "add_prefix_space", "trim_offsets", "use_regex",
+                                      NULL};
+  ath_json_check_keys(json, known);
+  byte_level *self = ath_arena_alloc(arena, sizeof *self);
+  if (self == NULL) return ATH_NO_MEMORY;
+  *self = (byte_level){true, true, true};
+  ath_json prefix = ath_json_member(json, "add_prefix_space");
+  ath_json trim = ath_json_member(json, "trim_offsets");
+  ath_json regex = ath_json_member(json, "use_regex");
+  ATH_TRY(ath_json_flag(&prefix, &self->add_prefix_space));
+  ATH_TRY(ath_json_flag(&trim, &self->trim_offsets));
+  ATH_TRY(ath_json_flag(&regex, &self->use_regex));
+  *data = self;
+  return ATH_OK;
+}
+
+static void write(const void *data, ath_json_writer *out) {
+  const byte_level *self = data;
+  ath_json_put_flag(out, "add_prefix_space", self->add_prefix_space);
+  ath_json_put_flag(out, "trim_offsets", self->trim_offsets);
+  ath_json_put_flag(out, "use_regex", self->use_regex);
+}
+
+/* Writes the characters of these bytes; returns where they end, which is at most twice as far.
+ * Two bytes are always written. */
+static char *write_letters(char *out, const char *bytes, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    const ath_byte_letter *letter = &ath_byte_letters[(uint8_t)bytes[i]];
+    memcpy(out, letter->utf8, sizeof letter->utf8);
+    out += letter->length;
+  }
+  return out;
+}
+
+/* Each letter of a character's bytes comes from the whole character. */
+static void write_origins(ath_origin *out, const ath_text *text, size_t from, size_t to) {
+  while (from < to) {
+    ath_origin origin = ath_text_origin(text, from);
+    size_t end = from + ath_character_length(text->bytes[from]);
+    for (; from < end; from++)
+      for (int i = 0; i < ath_byte_letters[(uint8_t)text->bytes[from]].length; i++)
+        *out++ = origin;
+  }
+}
+
+/* Hands over the word text[from, to), with a space in front that comes from where the first
+ * character does. */
+static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text, size_t from,
+                       size_t to, bool space, ath_sink next) {
+  assert(from <= to && to <= text->length && (space || from < to));
+  word->length = 0;
+  if (space) {
+    const ath_byte_letter *letter = &ath_byte_letters[' '];
+    ATH_TRY(ath_text_insert(run, word, letter->utf8, letter->length, ath_text_origin(text, 0)));
+  }
+  ATH_TRY(ath_text_reserve(run, word, 2 * (to - from)));
+  if (run->track) write_origins(word->origins + word->length, text, from, to);
+  char *end = write_letters(word->bytes + word->length, text->bytes + from, to - from);
+  word->length = (size_t)(end - word->bytes);
+  ath_text piece = ath_text_of(run, word);
+  return next.take(next.context, run, &piece);
+}
+
+static ath_status cut(const byte_level *self, ath_run *run, ath_text_buffer *word,
+                      const ath_text *text, ath_sink next) {
+  bool space = self->add_prefix_space && text->bytes[0] != ' ';
+  if (!self->use_regex) return give(run, word, text, 0, text->length, space, next);
+  size_t at = 0;
+  if (space) {
+    at = ath_scan_gpt2_spaced(text->bytes, text->length);
+    ATH_TRY(give(run, word, text, 0, at, true, next));
+  }
+  while (at < text->length) {
+    size_t from = at;
+    at = ath_scan_gpt2(text->bytes, text->length, from);
+    ATH_TRY(give(run, word, text, from, at, false, next));
+  }
+  return ATH_OK;
+}
+
+static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
+  assert(text->length > 0);
+  ath_text_buffer *word = ath_run_open_word(run);
+  ath_status status = cut(data, run, word, text, next);
+  ath_run_close_word(run);
+  return status;
+}
+
+const ath_pre_tokenizer_kind ath_pre_tokenizer_byte_level = {
+    {"ByteLevel", read, write}, split, ath_needs_no_origins};
