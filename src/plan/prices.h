@@ -11,8 +11,8 @@
 extern const char ath_prices_text[]; /* prices.txt as it was when the program was built */
 
 /* The price for a generation ("v5e"), from the file or, where it is NULL, the program's own table;
- * −1 where the table does not have it. ATH_INVALID, with the line, for what is no table, has no line
- * at all, or names a generation that the program's own table does not. */
+ * −1 where the table does not have it. ATH_INVALID, with the line, for what is no table, has no
+ * line at all, or names a generation that the program's own table does not. */
 ath_status ath_price_find(const char *file, const char *generation, double *out) ATH_MUST_CHECK;
 
 #endif
