@@ -97,6 +97,25 @@ static int compare_ids(const void *a, const void *b) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
+/* Of two pointers to tokens. */
+static int compare_contents(const void *a, const void *b) {
+  const ath_added_token *x, *y;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  size_t shorter = x->length < y->length ? x->length : y->length;
+  int order = memcmp(x->content, y->content, shorter);
+  return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Lists the tokens in the order of their contents, once they stay where they are. */
+static ath_status sort_contents(ath_added_tokens *self, ath_arena *arena) {
+  self->by_content = ath_arena_alloc(arena, (self->count + 1) * sizeof *self->by_content);
+  if (self->by_content == NULL) return ATH_NO_MEMORY;
+  for (size_t i = 0; i < self->count; i++) self->by_content[i] = &self->items[i];
+  qsort(self->by_content, self->count, sizeof *self->by_content, compare_contents);
+  return ATH_OK;
+}
+
 /* Builds the matcher of the tokens that are, or are not, normalised. Of two tokens that the
  * normaliser makes equal, the one of the least id is found. */
 static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized, ath_arena *arena,
@@ -136,6 +155,7 @@ static ath_status read_list(reading *self, const ath_json *json) {
     ATH_TRY(read_token(self, &item));
   }
   if (count > 0) qsort(self->out->items, self->out->count, sizeof *self->out->items, compare_ids);
+  ATH_TRY(sort_contents(self->out, self->arena));
   ATH_TRY(build_matcher(self->out, false, self->arena, &self->out->written));
   return build_matcher(self->out, true, self->arena, &self->out->normalized);
 }
@@ -176,10 +196,11 @@ const ath_added_token *ath_added_tokens_by_id(const ath_added_tokens *self, int3
 
 const ath_added_token *ath_added_tokens_by_content(const ath_added_tokens *self, const char *bytes,
                                                    size_t length) {
-  for (size_t i = 0; i < self->count; i++)
-    if (self->items[i].length == length && memcmp(self->items[i].content, bytes, length) == 0)
-      return &self->items[i];
-  return NULL;
+  if (self->count == 0) return NULL;
+  const ath_added_token wanted = {.content = bytes, .length = length}, *key = &wanted;
+  const ath_added_token **found =
+      bsearch(&key, self->by_content, self->count, sizeof *self->by_content, compare_contents);
+  return found != NULL ? *found : NULL;
 }
 
 /* --- matching ------------------------------------------------------------------------------ */

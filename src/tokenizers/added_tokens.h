@@ -26,6 +26,7 @@ typedef struct ath_matcher {
 
 typedef struct ath_added_tokens {
   ath_added_token *items; /* by ascending id */
+  const ath_added_token **by_content; /* the same, in the order of their contents */
   size_t count;
   ath_matcher written, normalized;
 } ath_added_tokens;
