@@ -10,6 +10,7 @@ static const ath_kind *const kinds[] = {
   &ath_normalizer_nfkc.base,
   &ath_normalizer_nfkd.base,
   &ath_normalizer_nmt.base,
+  &ath_normalizer_precompiled.base,
   &ath_normalizer_prepend.base,
   &ath_normalizer_replace.base,
   &ath_normalizer_sequence.base,

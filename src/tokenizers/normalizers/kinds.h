@@ -6,7 +6,8 @@
 
 extern const ath_normalizer_kind ath_normalizer_bert, ath_normalizer_byte_level,
     ath_normalizer_lowercase, ath_normalizer_nfc, ath_normalizer_nfd, ath_normalizer_nfkc,
-    ath_normalizer_nfkd, ath_normalizer_nmt, ath_normalizer_prepend, ath_normalizer_replace,
-    ath_normalizer_sequence, ath_normalizer_strip, ath_normalizer_strip_accents;
+    ath_normalizer_nfkd, ath_normalizer_nmt, ath_normalizer_precompiled, ath_normalizer_prepend,
+    ath_normalizer_replace, ath_normalizer_sequence, ath_normalizer_strip,
+    ath_normalizer_strip_accents;
 
 #endif
