@@ -73,14 +73,14 @@ typedef struct class_run {
 /* A page like the one before it, which is all of one class, adds no run and is passed over. */
 static size_t list_runs(class_run *out) {
   size_t count = 0, changes = 0;
+  assert(out != NULL);
   for (uint32_t page = 0; page < 0x110000 / 128; page++) {
     if (page > 0 && ath_class_pages[page] == ath_class_pages[page - 1] && changes == 0) continue;
     changes = 0;
     for (uint32_t c = page * 128; c < (page + 1) * 128; c++) {
       unsigned class = ath_class_of(c);
       if (count > 0 && out[count - 1].class == class) continue;
-      if (out != NULL) out[count] = (class_run){c, class};
-      count++;
+      out[count++] = (class_run){c, class};
       changes++;
     }
   }
@@ -89,6 +89,11 @@ static size_t list_runs(class_run *out) {
 
 /* A property given by the user comes before the library's own of that name. The list, which begins
  * with the number of ranges, must stay. */
+static ath_status define(const char *name, OnigCodePoint *ranges) {
+  if (onig.onig_unicode_define_user_property(name, ranges) == ONIG_NORMAL) return ATH_OK;
+  return ath_fail(ATH_INTERNAL, "libonig does not take the property %s", name);
+}
+
 static ath_status define_property(const char *name, unsigned set, const class_run *runs,
                                   size_t count) {
   OnigCodePoint *ranges = calloc(2 * count + 1, sizeof *ranges);
@@ -106,12 +111,19 @@ static ath_status define_property(const char *name, unsigned set, const class_ru
     ranges[2 * n] = next - 1;
   }
   ranges[0] = n;
-  if (onig.onig_unicode_define_user_property(name, ranges) != ONIG_NORMAL) {
-    free(ranges);
-    return ath_fail(ATH_INTERNAL, "libonig does not take the property %s", name);
-  }
-  return ATH_OK;
+  ath_status status = define(name, ranges);
+  if (status != ATH_OK) free(ranges);
+  return status;
 }
+
+/* The script of Chinese characters, as of Unicode 16. */
+static OnigCodePoint han[] = {
+  22, 0x2E80, 0x2E99, 0x2E9B, 0x2EF3, 0x2F00, 0x2FD5, 0x3005, 0x3005, 0x3007, 0x3007, 0x3021,
+  0x3029, 0x3038, 0x303B, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xF900, 0xFA6D, 0xFA70, 0xFAD9, 0x16FE2,
+  0x16FE3, 0x16FF0, 0x16FF1, 0x20000, 0x2A6DF, 0x2A700, 0x2B739, 0x2B740, 0x2B81D, 0x2B820,
+  0x2CEA1, 0x2CEB0, 0x2EBE0, 0x2EBF0, 0x2EE5D, 0x2F800, 0x2FA1D, 0x30000, 0x3134A, 0x31350,
+  0x323AF,
+};
 
 static ath_status define_properties(void) {
   static const struct { const char *name; unsigned set; } properties[] = {
@@ -133,7 +145,7 @@ static ath_status define_properties(void) {
   for (size_t i = 0; i < sizeof properties / sizeof *properties && status == ATH_OK; i++)
     status = define_property(properties[i].name, properties[i].set, runs, count);
   free(runs);
-  return status;
+  return status == ATH_OK ? define("Han", han) : status;
 }
 
 static ath_status load_library(void) {

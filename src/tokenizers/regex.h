@@ -1,6 +1,6 @@
 /* regex.h: regular expressions by Oniguruma, in its own syntax on UTF-8, which is what the
- * reference library uses. Letters, numbers and marks are those of Unicode 16 whatever the installed
- * version knows; its other properties and \w are as old as it is.
+ * reference library uses. Letters, numbers, marks and Han are those of Unicode 16 whatever the
+ * installed version knows; its other properties, \w, \d and the cases are as old as it is.
  *
  * The library is loaded when the first expression is compiled: most tokenizers need none. */
 #ifndef ATHANOR_TOKENIZERS_REGEX_H

@@ -133,7 +133,7 @@ static void what_goes_with_an_arena_is_released_last_first(void **state) {
   assert_ok(ath_arena_create(2000, &arena));
   assert_ok(ath_arena_on_destroy(arena, note, one));
   assert_ok(ath_arena_on_destroy(arena, note, two));
-  assert_non_null(ath_arena_alloc(arena, 1900));
+  assert_non_null(ath_arena_alloc(arena, 1940));
   assert_fails(ath_arena_on_destroy(arena, note, three), ATH_NO_MEMORY, "the limit of 2000 bytes");
   assert_string_equal(released, "");
   ath_arena_destroy(arena);
