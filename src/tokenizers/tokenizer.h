@@ -33,7 +33,7 @@ struct ath_tokenizer {
 ath_status ath_tokenizer_create(ath_tokenizer **out) ATH_MUST_CHECK;
 ath_status ath_tokenizer_finish(ath_tokenizer *self) ATH_MUST_CHECK;
 
-/* Finds out the layouts once the post-processor is there; ath_tokenizer_finish does it otherwise. */
+/* Finds out the layouts once the post-processor is there; else ath_tokenizer_finish does it. */
 ath_status ath_tokenizer_lay_out(ath_tokenizer *self) ATH_MUST_CHECK;
 
 /* Reads all parts from the root of a tokenizer.json (load.c); not the model if there is one. */

@@ -30,8 +30,21 @@ static ath_status train(void *context) {
 static ath_status use(const ath_tokenizer *tokenizer, ath_encoding *encoding, ath_buffer *out) {
   static const char line[] = "``the'' fox  Z\xC3\xA9 [MASK] runs under a tree";
   unsigned flags = ATH_ENCODE_SPECIAL | ATH_ENCODE_OFFSETS | ATH_ENCODE_TOKENS;
+  unsigned shaped = flags | ATH_ENCODE_TYPES | ATH_ENCODE_WORDS | ATH_ENCODE_MASKS |
+                    ATH_ENCODE_TRUNCATE | ATH_ENCODE_WINDOWS | ATH_ENCODE_REPAIR;
+  ATH_TRY(ath_tokenizer_encode_pair(tokenizer, line, sizeof line - 1, "fox\xFF", 4, shaped,
+                                    encoding));
+  ATH_TRY(ath_tokenizer_pad(tokenizer, encoding, 1));
   ATH_TRY(ath_tokenizer_encode(tokenizer, line, sizeof line - 1, flags, encoding));
   return ath_tokenizer_decode(tokenizer, encoding->ids, encoding->length, 0, out);
+}
+
+/* Windows of nine tokens, filled up to twelve. */
+static ath_status shape(ath_tokenizer *tokenizer) {
+  ath_truncation truncation = {.max_length = 9, .stride = 1};
+  ath_padding padding = {.length = 12, .token = "<pad>"};
+  ATH_TRY(ath_tokenizer_set_truncation(tokenizer, &truncation));
+  return ath_tokenizer_set_padding(tokenizer, &padding);
 }
 
 static ath_status load_and_use(void *context) {
@@ -39,7 +52,8 @@ static ath_status load_and_use(void *context) {
   ATH_TRY(ath_tokenizer_load(context, &tokenizer));
   ath_encoding encoding = {0};
   ath_buffer out = ath_buffer_make(1 << 16);
-  ath_status status = use(tokenizer, &encoding, &out);
+  ath_status status = shape(tokenizer);
+  if (status == ATH_OK) status = use(tokenizer, &encoding, &out);
   ath_encoding_free(&encoding);
   ath_buffer_free(&out);
   ath_tokenizer_destroy(tokenizer);

@@ -176,7 +176,8 @@ def test_random_settings_give_what_the_reference_gives(seed, tmp_path, capfd):
             refused += 1
             assert theirs is None or may_be_refused(tokenizer, question), (question, ours, theirs)
         else:
-            assert theirs is not None and same(tokenizer, ours, theirs), (tokenizer.to_str(), question, ours, theirs)
+            assert theirs is not None and same(tokenizer, ours, theirs), (
+                tokenizer.to_str(), question, ours, theirs)
     assert refused < len(questions) / 2
     capfd.readouterr()
 

@@ -3,7 +3,8 @@
  * for errors, which it lacks). The random settings are in test_reference_shaping.py. */
 #include "tokenizer_testing.h"
 
-#define TOKEN(name, id) "\"" name "\":{\"id\":\"" name "\",\"ids\":[" id "],\"tokens\":[\"" name "\"]}"
+#define TOKEN(name, id)                                                                          \
+  "\"" name "\":{\"id\":\"" name "\",\"ids\":[" id "],\"tokens\":[\"" name "\"]}"
 #define SPECIAL(name, type) "{\"SpecialToken\":{\"id\":\"" name "\",\"type_id\":" type "}}"
 #define TEXT(name, type) "{\"Sequence\":{\"id\":\"" name "\",\"type_id\":" type "}}"
 #define BERT                                                                                     \

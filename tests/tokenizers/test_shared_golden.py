@@ -1,17 +1,18 @@
 """Every golden encoding of the Hub's tokenizers: ids with special tokens and without, offsets, and
 the text that the ids decode to. They were made by the tokenizers library without truncation and
-padding, which some of the files ask for. llama2 has none; the library itself is asked then."""
+padding, which some of the files ask for. llama2 has none: one of its merges,
+made of white space, is more than the library reads."""
 import gzip
 import json
 import pathlib
 
 import pytest
-from tokenizers import Tokenizer
 
 from driving import SHARED, SPECIAL, ask
 
 FOLDER = pathlib.Path(SHARED) / "data" / "tokenizers"
-NAMES = sorted(path.parent.name for path in FOLDER.glob("*/tokenizer.json.gz"))
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/tokenizer.json.gz")
+               if path.parent.name != "llama2")
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +26,6 @@ def golden():
     return encodings
 
 
-def asked_of_the_library(path, texts):
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    for text in texts:
-        whole = tokenizer.encode(text)
-        yield {"text": text, "ids": whole.ids, "offsets": [list(o) for o in whole.offsets],
-               "ids_nospecial": tokenizer.encode(text, add_special_tokens=False).ids,
-               "decoded_skip_special": tokenizer.decode(whole.ids)}
-
-
 def question(encoding, flags):
     return {"batch": [[encoding["text"]]], "flags": flags, "truncation": None, "padding": None}
 
@@ -44,9 +34,7 @@ def question(encoding, flags):
 def test_every_golden_encoding_is_given(name, golden, tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_bytes(gzip.decompress((FOLDER / name / "tokenizer.json.gz").read_bytes()))
-    encodings = golden.get(name)
-    if encodings is None:
-        encodings = list(asked_of_the_library(path, [e["text"] for e in golden["tinyllama"]]))
+    encodings = golden[name]
     try:
         whole = ask(path, [question(e, SPECIAL) for e in encodings])
     except AssertionError as failure:

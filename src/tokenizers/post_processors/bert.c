@@ -104,7 +104,8 @@ static ath_status surround(const processing *self, ath_arena *arena, ath_layout 
   int group = 0;
   for (size_t i = 0; i < layout->count; group++) {
     bool before = group == 0 || self->roberta;
-    if (before) out.parts[out.count++] = special_part(group == 0 ? &self->cls : &self->sep, 0, false);
+    const token *opening = group == 0 ? &self->cls : &self->sep;
+    if (before) out.parts[out.count++] = special_part(opening, 0, false);
     for (size_t first = i; i < layout->count && (i == first || layout->parts[i].joined); i++) {
       out.parts[out.count] = layout->parts[i];
       out.parts[out.count++].joined = before || i > first;

@@ -9,7 +9,8 @@ static const ath_kind *const kinds[] = {
   &ath_post_processor_template.base,
 };
 
-ath_status ath_post_processor_read(const ath_json *json, ath_arena *arena, ath_post_processor *out) {
+ath_status ath_post_processor_read(const ath_json *json, ath_arena *arena,
+                                   ath_post_processor *out) {
   const ath_kind *kind;
   void *data;
   ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));

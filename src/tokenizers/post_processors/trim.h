@@ -4,7 +4,8 @@
 
 #include "tokenizers/pipeline.h"
 
-/* Adds the trimming to what happens to each text of a layout; ATH_UNSUPPORTED past ATH_TRIMS_MAX. */
+/* Adds the trimming to what happens to each text of a layout; ATH_UNSUPPORTED when there are
+ * ATH_TRIMS_MAX already. */
 ath_status ath_layout_add_trim(ath_layout *layout, bool prefix) ATH_MUST_CHECK;
 
 /* How many characters of white space a token begins and ends with. */
