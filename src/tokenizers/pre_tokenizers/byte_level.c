@@ -4,6 +4,9 @@
  *
  * "a é" becomes a ĠÃ©. `trim_offsets` is the post-processor's matter, and only kept here. */
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "tokenizers/byte_alphabet.h"
 #include "tokenizers/pre_tokenizers/cutter.h"
@@ -60,6 +63,49 @@ static void write_origins(ath_origin *out, const ath_text *text, size_t from, si
   }
 }
 
+enum { PLAIN_MAX = 16 };
+
+/* Most words are a few visible characters of ASCII, which stand for themselves: they are copied at
+ * once. False, with nothing written that counts, for others. As many bytes can be read and written
+ * as the longest plain word has. */
+static bool write_plain(char *out, const char *bytes, size_t length) {
+#ifdef __SSE2__
+  if (length > PLAIN_MAX) return false;
+  __m128i all = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+  __m128i visible = _mm_and_si128(_mm_cmpgt_epi8(all, _mm_set1_epi8(0x20)),
+                                  _mm_cmplt_epi8(all, _mm_set1_epi8(0x7F)));
+  _mm_storeu_si128((__m128i *)(void *)out, all);
+  unsigned others = ~(unsigned)_mm_movemask_epi8(visible);
+  return (others & ((1u << length) - 1)) == 0;
+#else
+  (void)out, (void)bytes, (void)length;
+  return false;
+#endif
+}
+
+/* Appends the letters of text[from, to) to a word; room was made for them. */
+static void append(ath_run *run, ath_text_buffer *word, const ath_text *text, size_t from,
+                   size_t to) {
+  if (from < to && text->bytes[from] == ' ') {
+    const ath_byte_letter *letter = &ath_byte_letters[' '];
+    if (run->track) write_origins(word->origins + word->length, text, from, from + 1);
+    memcpy(word->bytes + word->length, letter->utf8, sizeof letter->utf8);
+    word->length += letter->length;
+    from++;
+  }
+  char *out = word->bytes + word->length;
+  bool plain = text->length - from >= PLAIN_MAX && write_plain(out, text->bytes + from, to - from);
+  if (run->track && plain && text->origins == NULL) {
+    uint32_t start = text->start + (uint32_t)from;
+    for (uint32_t i = 0; i < to - from; i++)
+      word->origins[word->length + i] = (ath_origin){start + i, start + i + 1};
+  } else if (run->track) {
+    write_origins(word->origins + word->length, text, from, to);
+  }
+  char *end = plain ? out + (to - from) : write_letters(out, text->bytes + from, to - from);
+  word->length = (size_t)(end - word->bytes);
+}
+
 /* Hands over the word text[from, to), with a space in front that comes from where the first
  * character does. */
 static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text, size_t from,
@@ -71,9 +117,7 @@ static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text
     ATH_TRY(ath_text_insert(run, word, letter->utf8, letter->length, ath_text_origin(text, 0)));
   }
   ATH_TRY(ath_text_reserve(run, word, 2 * (to - from)));
-  if (run->track) write_origins(word->origins + word->length, text, from, to);
-  char *end = write_letters(word->bytes + word->length, text->bytes + from, to - from);
-  word->length = (size_t)(end - word->bytes);
+  append(run, word, text, from, to);
   ath_text piece = ath_text_of(run, word);
   return next.take(next.context, run, &piece);
 }
