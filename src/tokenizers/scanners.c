@@ -52,10 +52,10 @@ static size_t run_end(const char *bytes, size_t length, size_t at, unsigned set)
   return at;
 }
 
-/* Where a run of ASCII letters ends. */
-static size_t ascii_letters_end(const char *bytes, size_t length, size_t at) {
+/* Where a run of ASCII letters ends, of small ones if `fold` is 0, of any if it is 0x20. */
+static inline size_t ascii_letters_end(const char *bytes, size_t length, size_t at, char fold) {
 #ifdef __SSE2__
-  const __m128i shift = _mm_set1_epi8((char)('a' + 128)), bit = _mm_set1_epi8(0x20);
+  const __m128i shift = _mm_set1_epi8((char)('a' + 128)), bit = _mm_set1_epi8(fold);
   const __m128i limit = _mm_set1_epi8((char)(26 - 128));
   while (length - at >= 16) {
     __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at));
@@ -65,17 +65,17 @@ static size_t ascii_letters_end(const char *bytes, size_t length, size_t at) {
     at += 16;
   }
 #endif
-  while (at < length && is_ascii_letter(bytes[at])) at++;
+  while (at < length && (uint8_t)((bytes[at] | fold) - 'a') < 26) at++;
   return at;
 }
 
 static size_t letters_end(const char *bytes, size_t length, size_t at) {
-  at = ascii_letters_end(bytes, length, at);
+  at = ascii_letters_end(bytes, length, at, 0x20);
   size_t end;
   while (at < length && (uint8_t)bytes[at] >= 0x80) {
     if ((set_at(bytes, at, &end) & LETTERS) == 0) return at;
     at = end;
-    if (at < length && is_ascii_letter(bytes[at])) at = ascii_letters_end(bytes, length, at);
+    if (at < length && is_ascii_letter(bytes[at])) at = ascii_letters_end(bytes, length, at, 0x20);
   }
   return at;
 }
@@ -200,6 +200,9 @@ static size_t scan_cl100k(const ath_scanner *self, const char *bytes, size_t len
 static size_t small_end(const char *bytes, size_t length, size_t at) {
   size_t after_both = 0, end;
   unsigned set;
+  while (at < length && (uint8_t)(bytes[at] - 'A') < 26) at++;
+  end = ascii_letters_end(bytes, length, at, 0);
+  if (end > at) return run_end(bytes, length, end, ATH_SET_LOWER | BOTH);
   while (((set = set_within(bytes, length, at, &end)) & (UPPERS | BOTH)) != 0) {
     at = end;
     if (set & BOTH) after_both = at;

@@ -118,7 +118,11 @@ static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text
   }
   ATH_TRY(ath_text_reserve(run, word, 2 * (to - from)));
   append(run, word, text, from, to);
-  ath_text piece = ath_text_of(run, word);
+  ath_text piece = {.bytes = word->bytes, .length = word->length};
+  if (run->track) {
+    piece.origins = word->origins;
+    piece.start = word->origins[0].start;
+  }
   return next.take(next.context, run, &piece);
 }
 
