@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "athanor/train.h"
+#include "backends/pjrt/partition.h"
 #include "base/arena.h"
 #include "cli/cli.h"
-#include "stablehlo/module.h"
 #include "storage/file.h"
 
 enum { TEXT_LIMIT = 1 << 30, ARENA_LIMIT = 1 << 26 };
@@ -14,6 +14,7 @@ enum { FILL_BATCH = 1, FILL_MASKS = 4 }; /* as fill-mask runs for most texts */
 typedef struct parts {
   ath_train_options options;
   ath_tokenizer *tokenizer;
+  ath_mesh mesh;
   ath_model *model;
   ath_graph *graph;
   ath_arena *arena;
@@ -60,31 +61,37 @@ static ath_status open_model(parts *p, int length) {
 
 /* --- the graph ------------------------------------------------------------------------------ */
 
-static const ath_mesh one = {1, 1, 1};
-
 static ath_status train_graph(parts *p, int length, bool last) {
-  int batch_size = (int)p->options.per_device_train_batch_size;
-  ath_step_options step = ath_train_step_options(&p->options, &one, batch_size, length);
+  int batch_size;
+  ATH_TRY(ath_train_batch_size(&p->options, &p->mesh, &batch_size));
+  ath_step_options step = ath_train_step_options(&p->options, &p->mesh, batch_size, length);
   if (!last && !step.accumulate)
     return ath_fail(ATH_USAGE, "--what accumulate needs gradient_accumulation_steps above 1");
   return ath_step_graph(p->model, &step, last, &p->graph);
 }
 
 static ath_status eval_graph(parts *p, int length) {
-  int batch_size = (int)p->options.per_device_eval_batch_size;
-  ath_forward_options shape = ath_train_step_options(&p->options, &one, batch_size, length).forward;
+  ath_train_options options = p->options;
+  int batch_size;
+  options.per_device_train_batch_size = options.per_device_eval_batch_size;
+  ATH_TRY(ath_train_batch_size(&options, &p->mesh, &batch_size));
+  ath_forward_options shape =
+      ath_train_step_options(&options, &p->mesh, batch_size, length).forward;
   shape.dropout = false;
   return ath_evaluation_graph(p->model, &shape, &p->graph);
 }
 
+/* As the command fill-mask runs it: on one device, whatever the run's mesh. */
 static ath_status fill_graph(parts *p, int length) {
   ath_forward_options shape = {.batch_size = FILL_BATCH, .length = length,
                                .positions = FILL_MASKS};
+  p->mesh = (ath_mesh){1, 1, 1};
   return ath_model_graph(p->model, &shape, &p->graph);
 }
 
 static ath_status build(parts *p, const char *what) {
   int length;
+  ATH_TRY(ath_mesh_parse(p->options.mesh, &p->mesh));
   ATH_TRY(find_length(&p->options, &length));
   ATH_TRY(open_model(p, length));
   if (strcmp(what, "train") == 0) return train_graph(p, length, true);
@@ -109,7 +116,7 @@ static void print_summary(const parts *p, const char *output) {
 static ath_status export_text(parts *p, const char *what, const char *output) {
   ATH_TRY(build(p, what));
   ATH_TRY(ath_arena_create(ARENA_LIMIT, &p->arena));
-  ATH_TRY(ath_hlo_module_print(p->graph, NULL, p->arena, &p->signature, &p->text));
+  ATH_TRY(ath_partition_print_module(&p->mesh, p->graph, p->arena, &p->signature, &p->text));
   if (output == NULL) {
     fwrite(p->text.bytes, 1, p->text.length, stdout);
     return ATH_OK;
@@ -153,11 +160,13 @@ const ath_command ath_command_export = {
       "an evaluation, or the forward pass. No data and no device are needed: give the tokens per\n"
       "record and, without a tokenizer, the size of the vocabulary. Arguments are the model's\n"
       "variables by name, then the inputs of a batch; results are the new values of what is\n"
-      "updated, in the same order, then the outputs. Values are named after the layers. The text\n"
-      "is that for one device: the setting mesh is left out.\n\n"
+      "updated, in the same order, then the outputs. Values are named after the layers.\n\n"
+      "With --mesh the text is that of all its devices together, with the shardings by which\n"
+      "XLA divides it; the program of fill-mask is for one.\n\n"
       "Examples:\n"
       "  athanor export --stablehlo --config examples/demo.yaml --output step.mlir\n"
-      "  athanor export --stablehlo --what eval --max-seq-length 128 --vocab-size 8192",
+      "  athanor export --stablehlo --what eval --max-seq-length 128 --vocab-size 8192\n"
+      "  athanor export --stablehlo --config examples/demo.yaml --mesh data=2,model=2",
   .without = without,
   .run = run,
 };

@@ -5,7 +5,9 @@
  *
  * with the file of a module, a file of its arguments' bytes one after another, one to be written
  * with its results, and the types of both; it answers each with "ok" or a failure's text. On
- * several devices each is given all arguments, and the results are those of the first. */
+ * several devices each is given all arguments, and the results are those of the first; or, where
+ * the file of arguments has them once for each device, each its own, and the results are those of
+ * all, one device after another. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ enum { TYPES_MAX = 4096, DEVICES_MAX = 16, FILE_LIMIT = 1 << 30 };
 typedef struct job {
   ath_pjrt_client *client;
   int devices, argument_count, result_count;
+  bool own; /* each device has arguments of its own */
   char *module, *inputs, *results;
   ath_type types[TYPES_MAX]; /* arguments, then results */
   ath_pjrt_executable *program;
@@ -71,17 +74,25 @@ static ath_status compile(job *self) {
   return status;
 }
 
+static size_t bytes_of_arguments(const job *self) {
+  size_t bytes = 0;
+  for (int i = 0; i < self->argument_count; i++) bytes += ath_type_bytes(&self->types[i]);
+  return bytes;
+}
+
 static ath_status put_arguments(job *self) {
   ath_buffer bytes = ath_buffer_make(FILE_LIMIT);
   ath_status status = ath_file_read(self->inputs, &bytes);
-  size_t at = 0;
-  for (int i = 0; i < self->argument_count && status == ATH_OK; i++) {
-    const ath_type *type = &self->types[i];
-    if (at + ath_type_bytes(type) > bytes.length)
-      status = ath_fail(ATH_INVALID, "%s: too short", self->inputs);
-    for (int d = 0; d < self->devices && status == ATH_OK; d++)
-      status = ath_pjrt_buffer_create(self->client, d, type, bytes.bytes + at,
-                                      &self->arguments[d * self->argument_count + i]);
+  size_t all = bytes_of_arguments(self), at = 0;
+  self->own = self->devices > 1 && bytes.length == all * (size_t)self->devices;
+  if (status == ATH_OK && !self->own && bytes.length != all)
+    status = ath_fail(ATH_INVALID, "%s: %zu bytes, not %zu", self->inputs, bytes.length, all);
+  for (int i = 0; i < self->devices * self->argument_count && status == ATH_OK; i++) {
+    int device = i / self->argument_count, argument = i % self->argument_count;
+    const ath_type *type = &self->types[argument];
+    if (argument == 0 && !self->own) at = 0;
+    status = ath_pjrt_buffer_create(self->client, device, type, bytes.bytes + at,
+                                    &self->arguments[i]);
     at += ath_type_bytes(type);
   }
   ath_buffer_free(&bytes);
@@ -91,8 +102,9 @@ static ath_status put_arguments(job *self) {
 static ath_status take_results(job *self) {
   ath_buffer bytes = ath_buffer_make(FILE_LIMIT);
   ath_status status = ATH_OK;
-  for (int i = 0; i < self->result_count && status == ATH_OK; i++) {
-    size_t size = ath_type_bytes(&self->types[self->argument_count + i]);
+  int count = self->result_count * (self->own ? self->devices : 1);
+  for (int i = 0; i < count && status == ATH_OK; i++) {
+    size_t size = ath_type_bytes(&self->types[self->argument_count + i % self->result_count]);
     status = ath_buffer_reserve(&bytes, size);
     if (status == ATH_OK)
       status = ath_pjrt_buffer_read(self->outputs[i], bytes.bytes + bytes.length, size);

@@ -2,6 +2,7 @@
 plugins lie where scripts/setup.sh check puts them."""
 import atexit
 import functools
+import itertools
 import os
 import pathlib
 import re
@@ -67,16 +68,15 @@ def word(dtype, dims):
     return f"{dtype.replace('ui32', 'u32')}:{'x'.join(map(str, dims))}"
 
 
-def run(engine, text, inputs, devices=1):
-    """The results of a module; AssertionError with the plugin's words where it refuses it."""
-    arguments, results = signature(text)
-    assert len(arguments) == len(inputs)
+def ask(engine, devices, text, arrays, arguments, results):
+    """The results that the runner writes, for arrays of the types of the arguments, once or once
+    for each device."""
     process = runner(engine, devices)
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("module", "inputs", "results")]
         pathlib.Path(paths[0]).write_text(text)
         with open(paths[1], "wb") as file:
-            for array, (dtype, dims) in zip(inputs, arguments):
+            for array, (dtype, dims) in zip(arrays, itertools.cycle(arguments)):
                 assert list(np.shape(array)) == dims
                 file.write(np.ascontiguousarray(array, DTYPES[dtype]).tobytes())
         line = [*paths, *(word(*t) for t in arguments), "->", *(word(*t) for t in results)]
@@ -85,11 +85,57 @@ def run(engine, text, inputs, devices=1):
         answer = process.stdout.readline()
         assert answer == "ok\n", answer
         data = pathlib.Path(paths[2]).read_bytes()
-    out, at = [], 0
-    for dtype, dims in results:
+    out, at, kinds = [], 0, itertools.cycle(results)
+    while at < len(data):
+        dtype, dims = next(kinds)
         kind = np.dtype(DTYPES[dtype])
         count = int(np.prod(dims))
         array = np.frombuffer(data, kind, count, at).reshape(dims)
         out.append(array.astype(np.float32) if dtype == "bf16" else array)
         at += count * kind.itemsize
+    return out
+
+
+def run(engine, text, inputs, devices=1):
+    """The results of a module; AssertionError with the plugin's words where it refuses it."""
+    arguments, results = signature(text)
+    assert len(arguments) == len(inputs)
+    return ask(engine, devices, text, inputs, arguments, results)
+
+
+def cuts(sharding, dims, devices):
+    """The part of a value that each device has, as slices: the text of an OpSharding, a list of
+    devices made from 0, 1, 2, … by reshape, transpose and reshape."""
+    found = re.fullmatch(r"\{devices=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?"
+                         r"(?: last_tile_dim_replicate)?\}", sharding)
+    if found is None:
+        assert sharding == "{replicated}", sharding
+        return [tuple(slice(0, dim) for dim in dims)] * devices
+    tiles, first, order = ([int(n) for n in g.split(",")] if g else None for g in found.groups())
+    grid = np.arange(devices).reshape(first).transpose(order).reshape(tiles)
+    places = [np.argwhere(grid == device)[0] for device in range(devices)]
+    return [tuple(slice(p * dim // n, (p + 1) * dim // n) for p, n, dim in zip(place, tiles, dims))
+            for place in places]
+
+
+def run_sharded(engine, text, inputs, devices):
+    """The results of a module with shardings, put together from those of all devices."""
+    arguments, results = signature(text)
+    head = text.split("@main(")[1].split(") {\n")[0]
+    shardings = re.findall(r'mhlo\.sharding = "([^"]*)"', head)
+    assert len(inputs) == len(arguments) and len(shardings) == len(arguments + results)
+    parts = [cuts(s, dims, devices) for s, (_, dims) in zip(shardings, arguments + results)]
+
+    def part_types(all_types, their_cuts):
+        return [(dtype, [s.stop - s.start for s in cut[0]])
+                for (dtype, _), cut in zip(all_types, their_cuts)]
+
+    mine, theirs = parts[:len(arguments)], parts[len(arguments):]
+    arrays = [np.asarray(x)[cut[d]] for d in range(devices) for x, cut in zip(inputs, mine)]
+    have = ask(engine, devices, text, arrays, part_types(arguments, mine),
+               part_types(results, theirs))
+    assert len(have) == devices * len(results)
+    out = [np.empty(dims, have[i].dtype) for i, (_, dims) in enumerate(results)]
+    for i, array in enumerate(have):
+        out[i % len(out)][theirs[i % len(out)][i // len(out)]] = array
     return out
