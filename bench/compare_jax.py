@@ -1,5 +1,5 @@
-"""A training step on XLA's CPU plugin beside plain JAX with the very same plugin, in turn, so that a
-drift of the machine's speed touches both: prints each round and the ratios with their spread.
+"""A training step on XLA's CPU plugin beside plain JAX with the very same plugin, in turn, so that
+a drift of the machine's speed touches both: prints each round and the ratios with their spread.
 
     python -m venv build/jax && build/jax/bin/pip install jax==0.11.2 numpy
     build/jax/bin/python bench/compare_jax.py [--size mini|base] [--rounds 5] [--steps 6]
