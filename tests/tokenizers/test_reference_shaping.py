@@ -182,6 +182,26 @@ def test_random_settings_give_what_the_reference_gives(seed, tmp_path, capfd):
     capfd.readouterr()
 
 
+def test_ten_thousand_added_tokens_are_found_as_the_reference_finds_them(tmp_path):
+    source = random.Random(8)
+    tokenizer = random_tokenizer(source)
+    contents = {"".join(source.choice("abé<>_ ") for _ in range(source.randint(3, 8))).strip()
+                for _ in range(16000)} - {""}
+    added = [AddedToken(content, normalized=source.random() < 0.5, special=source.random() < 0.1,
+                        single_word=source.random() < 0.3)
+             for content in sorted(contents)]
+    assert len(added) > 10000
+    tokenizer.add_tokens(added)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    tokenizer = Tokenizer.from_file(str(path))
+    texts = ["".join(source.choice("abé<>_ c😀") for _ in range(60)) for _ in range(300)]
+    questions = [{"batch": [[text]], "truncation": None, "padding": None, "flags": SPECIAL}
+                 for text in texts]
+    for text, [[ours]] in zip(texts, ask(path, questions)):
+        assert comparable([ours], False) == comparable([window(tokenizer.encode(text))], False)
+
+
 def test_without_windows_only_the_first_is_given(tmp_path):
     source = random.Random(3)
     tokenizer = random_tokenizer(source)

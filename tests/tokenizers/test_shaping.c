@@ -1,5 +1,5 @@
 /* test_shaping.c: pairs, truncation with its windows, padding, post-processors, and malformed UTF-8
- * (sections B7, D4 and E of the log of known failures; values seen in the reference library, but
+ * (sections A8, B7, D4 and E of the log of known failures; values seen in the reference library, but
  * for errors, which it lacks). The random settings are in test_reference_shaping.py. */
 #include "tokenizer_testing.h"
 
@@ -60,6 +60,20 @@ static void a_pair_has_types_and_masks(void **state) {
   assert_ok(pair(t, "", "", SHAPED & ~(unsigned)ATH_ENCODE_SPECIAL, &e));
   assert_int_equal(e.length, 0);
   assert_int_equal(e.window_count, 1);
+  ath_encoding_free(&e);
+  ath_tokenizer_destroy(t);
+}
+
+/* So whoever masks by this mask may mask a token that the user typed (section A8). */
+static void a_special_token_in_the_text_is_not_marked_as_added(void **state) {
+  (void)state;
+  ath_tokenizer *t = tokenizer_of("{\"added_tokens\":[{\"id\":2,\"content\":\"[SEP]\","
+                                  "\"special\":true}]," BERT MODEL "}");
+  ath_encoding e = {0};
+  assert_ok(ath_tokenizer_encode(t, "[SEP]", 5, SHAPED, &e));
+  assert_string_equal(list(e.ids, e.length), "1 2 2");
+  assert_string_equal(bytes(e.special, e.length), "1 0 1");
+  assert_string_equal(list(e.words, e.length), "-1 0 -1");
   ath_encoding_free(&e);
   ath_tokenizer_destroy(t);
 }
@@ -243,6 +257,7 @@ static void an_encoding_serves_calls_that_ask_for_different_arrays(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_pair_has_types_and_masks),
+    cmocka_unit_test(a_special_token_in_the_text_is_not_marked_as_added),
     cmocka_unit_test(bert_and_roberta_separate_their_way),
     cmocka_unit_test(a_mask_that_takes_the_space_before_it_is_trimmed),
     cmocka_unit_test(what_is_cut_off_follows_in_windows),

@@ -131,8 +131,6 @@ static void a_faulty_part_is_told_with_its_path(void **state) {
           "(supported: ");
   refused("{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(a\"},\"content\":\"\"}"
           "," ONE_PIECE "}", ATH_INVALID, "normalizer.pattern.Regex");
-  refused("{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"\"}"
-          "," ONE_PIECE "}", ATH_INVALID, "normalizer.pattern.String: the pattern is empty");
   refused("{\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"ab\"}," ONE_PIECE "}",
           ATH_INVALID, "pre_tokenizer.replacement: expected one character");
   refused("{\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":"
