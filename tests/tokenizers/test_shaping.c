@@ -1,6 +1,6 @@
 /* test_shaping.c: pairs, truncation with its windows, padding, post-processors, and malformed UTF-8
- * (sections A8, B7, D4 and E of the log of known failures; values seen in the reference library, but
- * for errors, which it lacks). The random settings are in test_reference_shaping.py. */
+ * (sections A8, B7, D4 and E of the log of known failures; values seen in the reference library,
+ * but for errors, which it lacks). The random settings are in test_reference_shaping.py. */
 #include "tokenizer_testing.h"
 
 #define TOKEN(name, id)                                                                          \
