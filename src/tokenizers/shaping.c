@@ -229,6 +229,7 @@ static size_t padded_length(const ath_padding *p, const ath_encoding *encodings,
 static ath_status fill(const ath_padding *p, ath_run *run, size_t count) {
   size_t from = run->out->length, length = strlen(p->token);
   const ath_layout_part part = {.sequence = ATH_SPECIAL, .type_id = p->type_id};
+  if (count == 0) return ATH_OK; /* there may be no arrays */
   ATH_TRY(ath_run_reserve(run, count));
   for (size_t i = 0; i < count; i++)
     ATH_TRY(ath_run_emit_special(run, p->id, p->token, length));
