@@ -68,9 +68,9 @@ def properties():
     hangul = range(0xAC00, 0xD7A4)
     table = {}
     for c in POINTS:
-        flags = {"MARK": c in marks, "NONSPACING": strip.get(c) == "", "CONTROL": clean.get(c) == "",
-                 "PUNCTUATION": c in punctuation, "WHITE_SPACE": c in space,
-                 "CHINESE": c in chinese, "NUMERIC": c in numeric,
+        flags = {"MARK": c in marks, "NONSPACING": strip.get(c) == "",
+                 "CONTROL": clean.get(c) == "", "PUNCTUATION": c in punctuation,
+                 "WHITE_SPACE": c in space, "CHINESE": c in chinese, "NUMERIC": c in numeric,
                  "WORD": c not in not_word and c not in space,
                  "CANONICAL": c in forms["NFD"] and c not in hangul,
                  "COMPATIBLE": c in forms["NFKD"] and c not in hangul,
@@ -124,7 +124,8 @@ def main():
     found = ranges(properties())
     records = sorted({r for _, r in found})
     assert len(records) <= 256, len(records)
-    print(f"""/* character_tables.c: what tokenizers {tokenizers.__version__} takes each character for.
+    version = tokenizers.__version__
+    print(f"""/* character_tables.c: what tokenizers {version} takes each character for.
  *
  * Made by scripts/make_character_tables.py: change that, not this. */
 #include "tokenizers/character_tables.h"

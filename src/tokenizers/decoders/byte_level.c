@@ -1,9 +1,9 @@
-/* byte_level.c: letters that stand for bytes made those bytes (byte_alphabet.h), and all pieces one.
+/* byte_level.c: letters that stand for bytes (byte_alphabet.h) made those bytes, all pieces one.
  *
  * {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
  *
- * The members mean nothing to a decoder. A piece with any other letter is taken as it stands; what is
- * no UTF-8 in the end becomes U+FFFD. */
+ * The members mean nothing to a decoder. A piece with any other letter is taken as it stands; what
+ * is no UTF-8 in the end becomes U+FFFD. */
 #include "tokenizers/byte_alphabet.h"
 #include "tokenizers/characters.h"
 #include "tokenizers/decoders/kinds.h"

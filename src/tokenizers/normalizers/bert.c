@@ -120,7 +120,7 @@ static size_t unchanged_ascii(const bert *self, const char *bytes, size_t length
   size_t at = 0;
   char ignored[16];
   bytes16 v;
-  for (; !self->lower && length - at >= 16 && sixteen(self, bytes + at, ignored); at += 16) continue;
+  while (!self->lower && length - at >= 16 && sixteen(self, bytes + at, ignored)) at += 16;
   for (; self->lower && length - at >= 16; at += 16) {
     memcpy(&v, bytes + at, sizeof v);
     if (!is_zero((bytes16)((v < 0x20) | (v >= 0x7F) | (v - 'A' < 26)))) break;

@@ -209,7 +209,7 @@ static ath_status normalize(normalizing *self, size_t from, size_t to) {
   return write_parts(self, from, to, parts, count);
 }
 
-/* Where the segment that byte `at` belongs to ends: before the next starter that changes nothing. */
+/* Where the segment that byte `at` belongs to ends: before the next starter that stays. */
 static size_t segment_end(const normalizing *self, size_t at) {
   while (at < self->text->length && (uint8_t)self->text->bytes[at] >= 0x80) {
     uint32_t c = ath_character_at(self->text->bytes, at);

@@ -115,9 +115,9 @@ static void write(const void *data, ath_json_writer *out) {
 
 /* --- rewriting ------------------------------------------------------------------------------- */
 
-/* Where new characters came from is counted off along the old ones, `eaten` of them so far. It falls
- * behind the place that is read, for good, where a text begins with characters that vanish: the
- * reference has no character before them to count them to. */
+/* Where new characters came from is counted off along the old ones, up to byte `eaten` so far. It
+ * falls behind the place that is read, for good, where a text begins with characters that vanish:
+ * the reference has no character before them to count them to. */
 typedef struct progress {
   const precompiled *map;
   const ath_text *text;

@@ -1,5 +1,5 @@
-/* scripts.c: text cut where its script changes; kana are of the Chinese script, and what is of none,
- * such as a space, goes with what is before it.
+/* scripts.c: text cut where its script changes; kana are of the Chinese script, and what is of
+ * none, such as a space, goes with what is before it.
  *
  * {"type": "UnicodeScripts"}
  *
