@@ -85,13 +85,19 @@ ath_status ath_cutter_add(ath_cutter *self, size_t from, size_t to, bool match) 
 
 ath_status ath_cutter_end(ath_cutter *self) { return close(self); }
 
+/* Letters of ASCII match nothing that characters are cut at, and need no look-up. */
+static bool is_match(bool (*matches)(uint32_t character), const char *bytes, size_t at) {
+  uint8_t letter = (uint8_t)((bytes[at] | 0x20) - 'a');
+  return (letter > 'z' - 'a' || (uint8_t)bytes[at] >= 0x80) && matches(ath_character_at(bytes, at));
+}
+
 ath_status ath_cut_at(bool (*matches)(uint32_t character), ath_behavior behavior, ath_run *run,
                       const ath_text *text, ath_sink next) {
   ath_cutter cutter = ath_cutter_begin(run, text, behavior, next);
   size_t from = 0;
   for (size_t at = 0; at < text->length;) {
     size_t length = ath_character_length(text->bytes[at]);
-    if (matches(ath_character_at(text->bytes, at))) {
+    if (is_match(matches, text->bytes, at)) {
       ATH_TRY(ath_cutter_add(&cutter, from, at, false));
       ATH_TRY(ath_cutter_add(&cutter, at, at + length, true));
       from = at + length;

@@ -25,49 +25,55 @@ static sort sort_for_words(unsigned flags) {
   return (flags & ATH_IS_WHITE_SPACE) != 0 ? SPACE : OTHER;
 }
 
-/* Hands on each longest run of one sort, but of white space, and each character that is alone.
- * Inlined into its three callers, so that the sorting is too. */
-static inline __attribute__((always_inline)) ath_status cut(sort (*sort_of)(unsigned flags),
-                                                            ath_run *run, const ath_text *text,
-                                                            ath_sink next) {
-  sort last = SPACE;
-  size_t from = 0;
-  for (size_t at = 0; at <= text->length;) {
-    sort found = SPACE;
-    if (at < text->length)
-      found = sort_of(ath_character_look_up(ath_character_at(text->bytes, at))->flags);
-    if ((found != last || found == ALONE) && last != SPACE) {
-      ath_text word = ath_text_slice(text, from, at);
-      ATH_TRY(next.take(next.context, run, &word));
-    }
-    if (found != last || found == ALONE) from = at;
-    last = found;
-    at += at < text->length ? ath_character_length(text->bytes[at]) : 1;
+/* What the pre-tokeniser keeps: the sorts of ASCII, which most text is of. */
+typedef struct table {
+  uint8_t sorts[128];
+} table;
+
+typedef sort sorting(unsigned flags);
+
+static ath_status fill(sorting *sort_of, ath_arena *arena, void **data) {
+  table *self = ath_arena_alloc(arena, sizeof *self);
+  if (self == NULL) return ATH_NO_MEMORY;
+  for (uint32_t c = 0; c < 128; c++)
+    self->sorts[c] = (uint8_t)sort_of(ath_character_look_up(c)->flags);
+  *data = self;
+  return ATH_OK;
+}
+
+static sort sort_at(const table *self, sorting *sort_of, const ath_text *text, size_t at) {
+  uint8_t byte = (uint8_t)text->bytes[at];
+  if (byte < 0x80) return (sort)self->sorts[byte];
+  return sort_of(ath_character_look_up(ath_character_at(text->bytes, at))->flags);
+}
+
+/* Hands on each longest run of one sort, but of white space, and each character that is alone. */
+static ath_status cut(const table *self, sorting *sort_of, ath_run *run, const ath_text *text,
+                      ath_sink next) {
+  for (size_t at = 0; at < text->length;) {
+    size_t from = at;
+    sort first = sort_at(self, sort_of, text, at);
+    do at += ath_character_length(text->bytes[at]);
+    while (first != ALONE && at < text->length && sort_at(self, sort_of, text, at) == first);
+    if (first == SPACE) continue;
+    ath_text word = ath_text_slice(text, from, at);
+    ATH_TRY(next.take(next.context, run, &word));
   }
   return ATH_OK;
 }
 
-static ath_status split_whitespace(const void *data, ath_run *run, const ath_text *text,
-                                   ath_sink next) {
-  (void)data;
-  return cut(sort_for_split, run, text, next);
-}
+#define KIND(name, type, sort_of)                                                             \
+  static ath_status read_##name(const ath_json *json, ath_arena *arena, void **data) {        \
+    ATH_TRY(ath_read_nothing(json, arena, data));                                             \
+    return fill(sort_of, arena, data);                                                        \
+  }                                                                                           \
+  static ath_status split_##name(const void *data, ath_run *run, const ath_text *text,        \
+                                 ath_sink next) {                                             \
+    return cut(data, sort_of, run, text, next);                                               \
+  }                                                                                           \
+  const ath_pre_tokenizer_kind ath_pre_tokenizer_##name = {                                   \
+      {type, read_##name, ath_write_nothing}, split_##name, ath_needs_no_origins}
 
-static ath_status split_words(const void *data, ath_run *run, const ath_text *text,
-                              ath_sink next) {
-  (void)data;
-  return cut(sort_for_words, run, text, next);
-}
-
-static ath_status split_bert(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
-  (void)data;
-  return cut(sort_for_bert, run, text, next);
-}
-
-const ath_pre_tokenizer_kind ath_pre_tokenizer_whitespace_split = {
-    {"WhitespaceSplit", ath_read_nothing, ath_write_nothing}, split_whitespace,
-    ath_needs_no_origins};
-const ath_pre_tokenizer_kind ath_pre_tokenizer_whitespace = {
-    {"Whitespace", ath_read_nothing, ath_write_nothing}, split_words, ath_needs_no_origins};
-const ath_pre_tokenizer_kind ath_pre_tokenizer_bert = {
-    {"BertPreTokenizer", ath_read_nothing, ath_write_nothing}, split_bert, ath_needs_no_origins};
+KIND(whitespace_split, "WhitespaceSplit", sort_for_split);
+KIND(whitespace, "Whitespace", sort_for_words);
+KIND(bert, "BertPreTokenizer", sort_for_bert);
