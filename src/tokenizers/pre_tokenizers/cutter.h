@@ -38,8 +38,8 @@ ath_cutter ath_cutter_begin(ath_run *run, const ath_text *text, ath_behavior beh
 ath_status ath_cutter_add(ath_cutter *self, size_t from, size_t to, bool match) ATH_MUST_CHECK;
 ath_status ath_cutter_end(ath_cutter *self) ATH_MUST_CHECK;
 
-/* Cuts at single characters: each for which `matches` holds, which no ASCII letter may, is a match of
- * its own. */
+/* Cuts at single characters: each for which `matches` holds is a match of its own. It must not hold
+ * for ASCII letters. */
 ath_status ath_cut_at(bool (*matches)(uint32_t character), ath_behavior behavior, ath_run *run,
                       const ath_text *text, ath_sink next) ATH_MUST_CHECK;
 
