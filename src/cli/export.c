@@ -150,7 +150,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
 }
 
 /* The text is for any device. */
-static const char *const without[] = {"device", NULL};
+static const char *const without[] = {"device", "profile", "profile_steps", NULL};
 
 const ath_command ath_command_export = {
   .name = "export",

@@ -27,6 +27,7 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     lr-scheduler-type warmup-steps warmup-ratio weight-decay adam-beta1 adam-beta2 adam-epsilon
     max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
     max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
+PROFILE = " profile profile-steps"
 OPTIONS = {
     "tokenizer train": "input output model vocab-size seed-size threads",
     "tokenizer encode": "tokenizer json special-tokens threads",
@@ -36,7 +37,7 @@ OPTIONS = {
         keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit json",
     "data verify": "",
-    "train": TRAIN_OPTIONS,
+    "train": TRAIN_OPTIONS + PROFILE,
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
     "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output ").replace(" device ", " "),

@@ -6,6 +6,7 @@ import pathlib
 import re
 import resource
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -165,11 +166,33 @@ def test_people_are_told_that_times_are_estimates(cache, report):
             assert "estimate" in line
 
 
+def test_the_drawing_has_the_numbers_of_the_report(cache, report, tmp_path):
+    path = tmp_path / "plan.svg"
+    told = json.loads(plan(cache, "--json", "--no-largest-batch", "--batch-sizes", "8,4,2",
+                           "--plot", str(path)))
+    assert [b["batch_per_chip"] for b in told["batches"]] == [2, 4, 8]
+    own = told["batches"][1]
+    assert (own["memory_bytes"], own["step_seconds"]) == (
+        report["memory_bytes"], report["step_seconds"])
+    marks = [m.attrib for m in xml.etree.ElementTree.parse(path).iter() if m.tag.endswith("circle")]
+    limits = re.findall(r'data-limit="(\d+)"', path.read_text())
+    assert limits == [str(report["memory_limit_bytes"])]
+    for attribute, key in (("data-seconds", "step_seconds"), ("data-bytes", "memory_bytes")):
+        drawn = [m for m in marks if attribute in m]
+        assert {int(m["data-batch"]): float(m[attribute]) for m in drawn} == {
+            b["batch_per_chip"]: b[key] for b in told["batches"]}
+        # On the page the distances are in proportion.
+        x, y, value = ([float(m[k]) for m in drawn] for k in ("cx", "cy", attribute))
+        assert (x[1] - x[0]) / (x[2] - x[0]) == pytest.approx(1 / 3, abs=1e-3)
+        assert (y[0] - y[1]) * (value[2] - value[0]) == pytest.approx(
+            (y[0] - y[2]) * (value[1] - value[0]), abs=0.02 * abs(value[2] - value[0]))
+
+
 def test_out_of_memory_names_the_buffers_and_what_helps(cache):
     words = ("--vocab-size", "4000000", "--hidden-size", "1024", "--no-largest-batch")
     text = plan(cache, *words)
     assert "DOES NOT FIT" in text
-    assert re.search(r"15\.26GiB .*f32\[4000000,1024\].*embeddings\.embedding_backward", text)
+    assert re.search(r"15\.26GiB .*f32\[4000000,1024\].*embeddings\.sum", text)
     assert "per_device_train_batch_size" in text
     refused = json.loads(plan(cache, *words, "--json"))
     assert refused["fits"] is False and refused["step_seconds"] is None

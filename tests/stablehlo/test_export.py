@@ -13,6 +13,8 @@ import running
 ATHANOR = os.environ["ATHANOR"]
 ROWS, LENGTH, VOCABULARY, PAD = 2, 7, 29, 1
 RATE, DECAY = 1e-3, 0.05
+MESHES = [None, "data=2,model=2"]  # of one device and of four, which share a batch by two
+SHARES, DEVICES = 2, 4
 
 
 def export(*words, code=0):
@@ -26,7 +28,7 @@ def export(*words, code=0):
 def model(tmp_path_factory):
     torch.manual_seed(3)
     config = RobertaConfig(
-        vocab_size=VOCABULARY, hidden_size=12, num_hidden_layers=1, num_attention_heads=3,
+        vocab_size=VOCABULARY, hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=20, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
         max_position_embeddings=LENGTH + PAD + 1, type_vocab_size=1, pad_token_id=PAD,
         bos_token_id=0, eos_token_id=2, initializer_range=0.2)
@@ -41,10 +43,12 @@ def model(tmp_path_factory):
     return model
 
 
-def shape(model):
+def shape(model, mesh=None):
+    rows = ROWS // SHARES if mesh else ROWS
     return ["--stablehlo", "--config-name", model.folder, "--max-seq-length", LENGTH,
-            "--per-device-train-batch-size", ROWS, "--per-device-eval-batch-size", ROWS,
-            "--max-predictions-per-seq", 3, "--weight-decay", DECAY]
+            "--per-device-train-batch-size", rows, "--per-device-eval-batch-size", rows,
+            "--max-predictions-per-seq", 3, "--weight-decay", DECAY,
+            *(["--mesh", mesh] if mesh else [])]
 
 
 def parameter(state, name):
@@ -61,14 +65,14 @@ def batch():
     ids[1, 5:], mask[1, 5:] = PAD, 0
     places = (np.cumsum(mask, axis=1) * mask + PAD).astype(np.int32)  # as create_position_ids does
     return dict(input_ids=ids, attention_mask=mask, position_ids=places,
-                positions=np.array([1, 3, 6, 8, 0, 0], np.int32),
+                positions=np.array([1, 3, 6, 8, 7, 7], np.int32),  # three of each row
                 labels=np.array([4, 9, 28, 3, 0, 0], np.int32),
                 weights=np.array([1, 1, 1, 1, 0, 0], np.float32),
                 learning_rate=np.float32(RATE), correction1=np.float32(1 - 0.9),
                 correction2=np.float32(1 - 0.999))
 
 
-def run(engine, text, model, values):
+def run(engine, text, model, values, mesh=None):
     """Results by name; variables that have no value yet are zeros."""
     state = model.state_dict()
     arguments, results = running.names(text)
@@ -80,7 +84,9 @@ def run(engine, text, model, values):
             inputs.append(np.zeros(dims, np.float32))
         else:
             inputs.append(parameter(state, name).numpy())
-    return dict(zip(results, running.run(engine, text, inputs), strict=True))
+    out = (running.run_sharded(engine, text, inputs, DEVICES) if mesh
+           else running.run(engine, text, inputs))
+    return dict(zip(results, out, strict=True))
 
 
 def torch_logits(model, values):
@@ -105,10 +111,11 @@ def test_the_forward_pass_gives_the_logits_of_transformers(engine, model):
     np.testing.assert_allclose(out["logits"], wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("engine", running.ENGINES)
-def test_an_evaluation_gives_the_sums_of_torch(engine, model):
+def test_an_evaluation_gives_the_sums_of_torch(engine, mesh, model):
     values = batch()
-    out = run(engine, export("--what", "eval", *shape(model)), model, values)
+    out = run(engine, export("--what", "eval", *shape(model, mesh)), model, values, mesh)
     with torch.no_grad():
         loss, logits, labels = torch_loss(model, values)
     assert out["loss"] == pytest.approx(loss.item(), rel=1e-5)
@@ -116,12 +123,15 @@ def test_an_evaluation_gives_the_sums_of_torch(engine, model):
     assert out["correct"] == (logits.argmax(1) == labels).sum().item()
 
 
+@pytest.mark.parametrize("mesh", MESHES)
 @pytest.mark.parametrize("engine", running.ENGINES)
-def test_a_training_step_gives_the_gradients_and_weights_of_torch(engine, model, tmp_path):
+def test_a_training_step_gives_the_gradients_and_weights_of_torch(engine, mesh, model, tmp_path):
     values = batch()
-    export(*shape(model), "--output", tmp_path / "step.mlir")
+    export(*shape(model, mesh), "--output", tmp_path / "step.mlir")
     text = (tmp_path / "step.mlir").read_text()
-    out = run(engine, text, model, values)
+    assert f"num_partitions = {DEVICES if mesh else 1} " in text
+    assert ("mhlo.sharding" in text) == (mesh is not None)
+    out = run(engine, text, model, values, mesh)
     theirs = RobertaForMaskedLM(model.config).eval()
     theirs.load_state_dict(model.state_dict())
     plain = [p for n, p in theirs.named_parameters() if n.endswith("bias") or "norm" in n.lower()]
@@ -156,3 +166,10 @@ def test_what_is_missing_is_said():
     small = ["--stablehlo", "--max-seq-length", 8, "--vocab-size", 9]
     assert "--what is train" in export(*small, "--what", "everything", code=2)
     assert "gradient_accumulation_steps" in export(*small, "--what", "accumulate", code=2)
+    assert "attention heads" in export(*small, "--mesh", "model=5", code=3)
+    assert "mesh" in export(*small, "--mesh", "data=x", code=2)
+
+
+def test_fill_mask_is_for_one_device_whatever_the_mesh(model):
+    words = ["--what", "fill-mask", *shape(model)]
+    assert export(*words) == export(*words, "--mesh", "data=2,model=2")
