@@ -16,6 +16,7 @@ typedef enum ath_random_purpose {
   ATH_RANDOM_MASKING = 2,
   ATH_RANDOM_INITIALISATION = 3,
   ATH_RANDOM_SPLIT = 5, /* which lines are held out for validation */
+  ATH_RANDOM_MERGES = 6, /* which merges BPE-dropout passes over */
 } ath_random_purpose;
 
 /* Philox4x32-10: 128-bit counter, 64-bit key, 128 random bits. */

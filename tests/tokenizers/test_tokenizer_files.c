@@ -89,9 +89,9 @@ static void broken_json_is_told_with_its_place(void **state) {
 static void a_faulty_model_is_told_with_its_path(void **state) {
   (void)state;
   refused("{}", ATH_INVALID, "tokenizer.json: model: there is no model");
-  refused("{\"model\":{}}", ATH_INVALID, "model.type: expected a string, found nothing");
+  refused("{\"model\":{}}", ATH_INVALID, "model.vocab: expected an object, found nothing");
   refused("{\"model\":{\"type\":\"Nonsense\"}}", ATH_UNSUPPORTED,
-          "model.type: \"Nonsense\" is not supported yet (supported: Unigram)");
+          "model.type: \"Nonsense\" is not supported yet (supported: BPE, Unigram, WordLevel, WordPiece)");
   refused("{\"model\":{\"type\":\"Unigram\"}}", ATH_INVALID,
           "model.vocab: expected an array, found nothing");
   refused(WITH_VOCAB("[[\"a\"]]"), ATH_INVALID,
@@ -107,8 +107,6 @@ static void a_faulty_model_is_told_with_its_path(void **state) {
   refused(WITH_VOCAB("[]"), ATH_INVALID, "model.unk_id: 0 is not in the vocabulary of 0 pieces");
   refused("{\"model\":{\"type\":\"Unigram\",\"unk_id\":-1,\"vocab\":[[\"a\",0]]}}", ATH_INVALID,
           "model.unk_id: -1 is not between 0 and");
-  refused("{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":true,"
-          "\"vocab\":[[\"a\",0]]}}", ATH_UNSUPPORTED, "model.byte_fallback: true");
 }
 
 static void a_faulty_part_is_told_with_its_path(void **state) {

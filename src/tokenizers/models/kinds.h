@@ -4,6 +4,9 @@
 
 #include "tokenizers/pipeline.h"
 
+extern const ath_model_kind ath_model_bpe;
 extern const ath_model_kind ath_model_unigram;
+extern const ath_model_kind ath_model_wordlevel;
+extern const ath_model_kind ath_model_wordpiece;
 
 #endif

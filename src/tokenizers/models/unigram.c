@@ -12,9 +12,29 @@
 #include <string.h>
 
 #include "tokenizers/models/kinds.h"
+#include "tokenizers/models/vocabulary.h"
 #include "tokenizers/models/word_cache.h"
 
 static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */
+
+/* --- the vocabulary ------------------------------------------------------------------------ */
+
+static int32_t size(const void *data) { return ((const ath_unigram *)data)->count; }
+
+static int32_t find_id(const void *data, const char *token, size_t length) {
+  const ath_unigram *self = data;
+  uint32_t node = 0;
+  for (size_t i = 0; i < length; i++)
+    if (!ath_trie_step(&self->trie, &node, (uint8_t)token[i])) return -1;
+  return self->trie.nodes[node].value;
+}
+
+static const char *find_token(const void *data, int32_t id, size_t *length) {
+  const ath_unigram *self = data;
+  if (id < 0 || id >= self->count) return NULL;
+  *length = self->pieces[id].length;
+  return self->pieces[id].bytes;
+}
 
 /* --- making one ---------------------------------------------------------------------------- */
 
@@ -68,6 +88,7 @@ ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
   ath_status status = ATH_OK;
   if (*doubled < 0) status = ath_trie_build(keys, keyed, self->arena, &self->trie);
   free(keys);
+  if (status == ATH_OK && *doubled < 0) ath_byte_tokens_find(find_id, self, self->byte_ids);
   return status;
 }
 
@@ -117,18 +138,9 @@ static ath_status read_unknown(const ath_json *json, ath_unigram *self) {
   return ATH_OK;
 }
 
-static ath_status refuse_byte_fallback(const ath_json *json) {
-  ath_json member = ath_json_member(json, "byte_fallback");
-  bool on = false;
-  ATH_TRY(ath_json_flag(&member, &on));
-  if (on) return ath_json_fail(&member, ATH_UNSUPPORTED, "true is not supported yet");
-  return ATH_OK;
-}
-
 static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   static const char *const known[] = {"type", "unk_id", "vocab", "byte_fallback", NULL};
   ath_json_check_keys(json, known);
-  ATH_TRY(refuse_byte_fallback(json));
   ath_json vocab = ath_json_member(json, "vocab");
   size_t count;
   ATH_TRY(ath_json_array(&vocab, &count));
@@ -142,6 +154,8 @@ static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
     ATH_TRY(read_entry(&entry, self));
   }
   ATH_TRY(read_unknown(json, self));
+  ath_json fallback = ath_json_member(json, "byte_fallback");
+  ATH_TRY(ath_json_flag(&fallback, &self->byte_fallback));
   ATH_TRY(keep_bytes(self));
   int32_t doubled;
   ATH_TRY(ath_unigram_finish(self, &doubled));
@@ -166,26 +180,7 @@ static void write(const void *data, ath_json_writer *out) {
     ath_json_close(out, ']');
   }
   ath_json_close(out, ']');
-  ath_json_put_flag(out, "byte_fallback", false);
-}
-
-/* --- the vocabulary ------------------------------------------------------------------------ */
-
-static int32_t size(const void *data) { return ((const ath_unigram *)data)->count; }
-
-static int32_t find_id(const void *data, const char *token, size_t length) {
-  const ath_unigram *self = data;
-  uint32_t node = 0;
-  for (size_t i = 0; i < length; i++)
-    if (!ath_trie_step(&self->trie, &node, (uint8_t)token[i])) return -1;
-  return self->trie.nodes[node].value;
-}
-
-static const char *find_token(const void *data, int32_t id, size_t *length) {
-  const ath_unigram *self = data;
-  if (id < 0 || id >= self->count) return NULL;
-  *length = self->pieces[id].length;
-  return self->pieces[id].bytes;
+  ath_json_put_flag(out, "byte_fallback", self->byte_fallback);
 }
 
 /* --- the best path ------------------------------------------------------------------------- */
@@ -249,8 +244,32 @@ static ath_status search(const ath_unigram *self, const ath_text *word, place *p
   return ATH_OK;
 }
 
-/* Walks the best path back from the word's end; pieces come out last first. Neighbouring unknown
- * pieces become one, which is looked up again as the reference does. */
+/* Puts the bytes of word[start, end), the last first, as tokens that stand for all of it. Returns
+ * how many there are; 0 when a byte has no token. */
+static size_t put_bytes(const ath_unigram *self, const ath_text *word, size_t start, size_t end,
+                        ath_word_piece *pieces) {
+  size_t count = 0;
+  for (size_t at = end; at > start; at--) {
+    int32_t id = self->byte_ids[(uint8_t)word->bytes[at - 1]];
+    if (id < 0) return 0;
+    pieces[count++] = (ath_word_piece){id, (uint32_t)end};
+  }
+  return count;
+}
+
+/* Puts a run of unknown pieces, which becomes one; the reference looks that up again. */
+static size_t put_unknown(const ath_unigram *self, const ath_text *word, size_t start, size_t end,
+                          ath_word_piece *pieces) {
+  int32_t whole = find_id(self, word->bytes + start, end - start);
+  if (whole < 0 && self->byte_fallback) {
+    size_t count = put_bytes(self, word, start, end, pieces);
+    if (count > 0) return count;
+  }
+  *pieces = (ath_word_piece){whole >= 0 ? whole : self->unknown, (uint32_t)end};
+  return 1;
+}
+
+/* Walks the best path back from the word's end; pieces come out last first. */
 static size_t trace(const ath_unigram *self, const ath_text *word, const place *places,
                     ath_word_piece *pieces) {
   size_t count = 0, end = word->length;
@@ -258,47 +277,16 @@ static size_t trace(const ath_unigram *self, const ath_text *word, const place *
     assert(places[end].start != UNREACHED);
     size_t start = places[end].start;
     int32_t id = places[end].id;
-    if (id == self->unknown && places[start].id == id && start > 0) {
+    if (id == self->unknown) {
       while (start > 0 && places[start].id == id) start = places[start].start;
-      int32_t whole = find_id(self, word->bytes + start, end - start);
-      if (whole >= 0) id = whole;
+      count += put_unknown(self, word, start, end, pieces + count);
+    } else {
+      pieces[count++] = (ath_word_piece){id, (uint32_t)end};
     }
-    pieces[count++] = (ath_word_piece){id, (uint32_t)end};
     assert(start < end);
     end = start;
   }
   return count;
-}
-
-/* Appends the pieces as tokens; unknown ones show the text that they stand for. */
-static ath_status emit(const ath_unigram *self, ath_run *run, const ath_text *word,
-                       const ath_word_piece *pieces, size_t count) {
-  ATH_TRY(ath_run_reserve(run, count));
-  uint32_t from = 0;
-  for (size_t i = 0; i < count; i++) {
-    ath_run_emit(run, pieces[i].id, word, from, pieces[i].end);
-    if (pieces[i].id == self->unknown)
-      ATH_TRY(ath_run_surface(run, word->bytes + from, pieces[i].end - from));
-    from = pieces[i].end;
-  }
-  return ATH_OK;
-}
-
-/* The same for a word from the cache. All places of it are copied: cheaper than the right few. */
-static ath_status emit_cached(const ath_unigram *self, ath_run *run, const ath_text *word,
-                              const ath_cached_word *cached) {
-  assert(cached->count <= ATH_WORD_PIECES && cached->length == word->length);
-  ath_word_piece pieces[ATH_WORD_PIECES];
-  ath_encoding *out = run->out;
-  if (!run->offsets && !run->tokens) {
-    ATH_TRY(ath_run_reserve(run, ATH_WORD_PIECES));
-    memcpy(out->ids + out->length, cached->ids, sizeof cached->ids);
-    out->length += cached->count;
-    return ATH_OK;
-  }
-  for (size_t i = 0; i < cached->count; i++)
-    pieces[i] = (ath_word_piece){cached->ids[i], cached->ends[i]};
-  return emit(self, run, word, pieces, cached->count);
 }
 
 static void reverse(ath_word_piece *pieces, size_t count) {
@@ -309,30 +297,20 @@ static void reverse(ath_word_piece *pieces, size_t count) {
   }
 }
 
-/* Finds the pieces of a word that the cache does not have, or cannot hold: `key` is NULL. */
-static ath_status encode_new(const ath_unigram *self, ath_run *run, const ath_text *word,
-                             ath_word_cache *cache, const ath_word_key *key) {
+static ath_status cut(const void *model, ath_run *run, const ath_text *word,
+                      ath_word_piece **pieces, size_t *count) {
+  const ath_unigram *self = model;
   place *places = ath_run_scratch(run, ATH_SCRATCH_LATTICE, (word->length + 1) * sizeof *places);
-  ath_word_piece *pieces =
-      ath_run_scratch(run, ATH_SCRATCH_PIECES, (word->length + 1) * sizeof *pieces);
-  if (places == NULL || pieces == NULL) return ATH_NO_MEMORY;
+  *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, (word->length + 1) * sizeof **pieces);
+  if (places == NULL || *pieces == NULL) return ATH_NO_MEMORY;
   ATH_TRY(search(self, word, places));
-  size_t count = trace(self, word, places, pieces);
-  reverse(pieces, count);
-  if (key != NULL) ath_word_cache_put(cache, key, pieces, count);
-  return emit(self, run, word, pieces, count);
+  *count = trace(self, word, places, *pieces);
+  reverse(*pieces, *count);
+  return ATH_OK;
 }
 
 static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
-  const ath_unigram *self = data;
-  assert(word->length > 0);
-  ath_word_cache *cache = ath_word_cache_of(run);
-  if (cache == NULL) return ATH_NO_MEMORY;
-  ath_word_key key;
-  if (!ath_word_key_make(word, &key)) return encode_new(self, run, word, cache, NULL);
-  const ath_cached_word *cached = ath_word_cache_find(cache, &key);
-  if (cached != NULL) return emit_cached(self, run, word, cached);
-  return encode_new(self, run, word, cache, &key);
+  return ath_word_encode(data, cut, ((const ath_unigram *)data)->unknown, run, word);
 }
 
 const ath_model_kind ath_model_unigram = {

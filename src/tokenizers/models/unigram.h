@@ -17,6 +17,8 @@ typedef struct ath_unigram {
   int32_t count;
   size_t capacity;
   int32_t unknown; /* id of the unknown token; −1: none */
+  bool byte_fallback;      /* unknown pieces become bytes, where there is a token for each */
+  int32_t byte_ids[256];   /* of "<0x00>" … "<0xFF>"; −1: none */
   double least;    /* of all scores */
   ath_trie trie;   /* piece to id */
 } ath_unigram;

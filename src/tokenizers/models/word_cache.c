@@ -67,8 +67,8 @@ bool ath_word_key_make(const ath_text *word, ath_word_key *out) {
 
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count) {
-  assert(count > 0 && key->length <= ATH_WORD_KEY_BYTES);
-  if (count > ATH_WORD_PIECES) return;
+  assert(key->length <= ATH_WORD_KEY_BYTES);
+  if (count == 0 || count > ATH_WORD_PIECES) return;
   ath_cached_word *word = &self->entries[key->place];
   if (word->count > 0) self->entries[key->place ^ 1] = *word;
   memcpy(word->words, key->words, sizeof word->words);
@@ -78,4 +78,70 @@ void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
     word->ids[i] = pieces[i].id;
     word->ends[i] = (uint8_t)pieces[i].end;
   }
+}
+
+int ath_word_shown(const ath_text *word) {
+  size_t shown = word->length;
+  if (shown > 100) shown = 100;
+  while (shown < word->length && (word->bytes[shown] & 0xC0) == 0x80) shown--;
+  return (int)shown;
+}
+
+/* --- encoding with it ----------------------------------------------------------------------- */
+
+/* Emits a piece that may begin and end inside characters; with origins, each byte knows where its
+ * whole character was. */
+static void emit_characters(ath_run *run, int32_t id, const ath_text *word, size_t from,
+                            size_t to) {
+  while (word->origins == NULL && from > 0 && (word->bytes[from] & 0xC0) == 0x80) from--;
+  while (word->origins == NULL && to < word->length && (word->bytes[to] & 0xC0) == 0x80) to++;
+  ath_run_emit(run, id, word, from, to);
+}
+
+ath_status ath_word_emit(ath_run *run, const ath_text *word, size_t from,
+                         const ath_word_piece *pieces, size_t count, int32_t shown) {
+  ATH_TRY(ath_run_reserve(run, count));
+  for (size_t i = 0, to = from; i < count; i++) {
+    if (pieces[i].end != to) from = to;
+    to = pieces[i].end;
+    if (run->offsets) emit_characters(run, pieces[i].id, word, from, to);
+    else ath_run_emit(run, pieces[i].id, word, from, to);
+    if (pieces[i].id == shown) ATH_TRY(ath_run_surface(run, word->bytes + from, to - from));
+  }
+  return ATH_OK;
+}
+
+/* All places of a word are copied: cheaper than the right few. */
+static ath_status emit_cached(ath_run *run, const ath_text *word, const ath_cached_word *cached,
+                              int32_t shown) {
+  assert(cached->count <= ATH_WORD_PIECES && cached->length == word->length);
+  ath_word_piece pieces[ATH_WORD_PIECES];
+  ath_encoding *out = run->out;
+  if (!run->offsets && !run->tokens) {
+    ATH_TRY(ath_run_reserve(run, ATH_WORD_PIECES));
+    memcpy(out->ids + out->length, cached->ids, sizeof cached->ids);
+    out->length += cached->count;
+    return ATH_OK;
+  }
+  for (size_t i = 0; i < cached->count; i++)
+    pieces[i] = (ath_word_piece){cached->ids[i], cached->ends[i]};
+  return ath_word_emit(run, word, 0, pieces, cached->count, shown);
+}
+
+ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
+                           const ath_text *word) {
+  assert(word->length > 0);
+  ath_word_cache *cache = ath_word_cache_of(run);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  ath_word_key key;
+  bool kept = ath_word_key_make(word, &key);
+  if (kept) {
+    const ath_cached_word *cached = ath_word_cache_find(cache, &key);
+    if (cached != NULL) return emit_cached(run, word, cached, shown);
+  }
+  ath_word_piece *pieces;
+  size_t count;
+  ATH_TRY(cut(model, run, word, &pieces, &count));
+  if (kept) ath_word_cache_put(cache, &key, pieces, count);
+  return ath_word_emit(run, word, 0, pieces, count, shown);
 }

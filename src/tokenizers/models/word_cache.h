@@ -56,8 +56,27 @@ static inline const ath_cached_word *ath_word_cache_find(const ath_word_cache *s
   return ath_cached_word_is(second, key) ? second : NULL;
 }
 
-/* Keeps a word's pieces; the older of the two words in its places goes. */
+/* Keeps a word's pieces, if there are any; the older of the two words in its places goes. */
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count);
+
+/* How many bytes of a word a message shows: of whole characters, at most a hundred. */
+int ath_word_shown(const ath_text *word);
+
+/* Finds the pieces of a word, in memory of the run's that lasts until its next call. */
+typedef ath_status (*ath_word_cutter)(const void *model, ath_run *run, const ath_text *word,
+                                      ath_word_piece **pieces, size_t *count);
+
+/* Encodes a word by the cache, or by `cut` when it is not there. Tokens of the id `shown`, which
+ * may be none (−1), show the text that they stand for. */
+ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
+                           const ath_text *word) ATH_MUST_CHECK;
+
+/* Appends pieces, the first of which begins at byte `from`, as tokens. One that ends where the
+ * piece before it does stands for the same text, as the bytes of a character may do. Pieces may
+ * end inside a character: offsets are those of whole ones. */
+ath_status ath_word_emit(ath_run *run, const ath_text *word, size_t from,
+                         const ath_word_piece *pieces, size_t count, int32_t shown)
+    ATH_MUST_CHECK;
 
 #endif

@@ -1,0 +1,333 @@
+/* bpe_encode.c: words to tokens by a BPE model.
+ *
+ * A word's characters become symbols, which merge. Usual words come from the cache; new ones of
+ * up to 64 bytes are merged by scanning. Longer ones go through windows that overlap:
+ *
+ *   first   |--a--|--b--|--c--|-d-|
+ *   second        |--b--|--e--|--f--|-g-|       →  a b e f …
+ *
+ * Tokens that stay apart when a pair of neighbours is merged alone stay apart in any row of which
+ * all neighbours do: a merge that crossed a boundary first of all would do so in the pair as well,
+ * since until then nothing has reached into it. So a window that begins at a boundary of the one
+ * before, and begins with the same token, goes on where that one may end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizers/models/bpe.h"
+
+/* --- characters to symbols ------------------------------------------------------------------ */
+
+/* What becomes symbols of a word, from left to right. */
+typedef struct reader {
+  const ath_bpe *model;
+  const ath_text *word;
+  size_t at;         /* the next character */
+  size_t end;        /* the sum of the lengths of the symbols so far */
+  size_t unknown;    /* bytes of the unknown token that waits to be put; 0: none does */
+  ath_word_piece *out;
+  size_t count;
+} reader;
+
+/* Symbols that one character may give at most, with the unknown token before it. */
+static size_t symbols_per_character(const ath_bpe *self) {
+  return 5 + self->prefix.length + self->suffix.length;
+}
+
+/* Affixes that became bytes would reach past the word's end. */
+static void put_symbol(reader *self, int32_t id, size_t length) {
+  self->end += length;
+  size_t end = self->end < self->word->length ? self->end : self->word->length;
+  self->out[self->count++] = (ath_word_piece){id, (uint32_t)end};
+}
+
+static void put_unknown(reader *self) {
+  if (self->unknown > 0) put_symbol(self, self->model->unknown_id, self->unknown);
+  self->unknown = 0;
+}
+
+static bool put_bytes(reader *self, const char *name, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (self->model->byte_ids[(uint8_t)name[i]] < 0) return false;
+  for (size_t i = 0; i < length; i++)
+    put_symbol(self, self->model->byte_ids[(uint8_t)name[i]], 1);
+  return true;
+}
+
+/* A character that is not in the vocabulary. The reference keeps unknown ones back until a known
+ * one comes, so that bytes overtake them; without an unknown token they vanish. */
+static ath_status read_unknown(reader *self, const char *name, size_t name_length,
+                               size_t length) {
+  const ath_bpe *model = self->model;
+  if (model->byte_fallback && put_bytes(self, name, name_length)) return ATH_OK;
+  if (model->unknown.bytes == NULL) return ATH_OK;
+  if (model->unknown_id < 0)
+    return ath_fail(ATH_INVALID, "\"%.*s\" is not in the vocabulary, nor is the unknown token "
+                    "\"%.100s\" (model.unk_token)", (int)length, self->word->bytes + self->at,
+                    model->unknown.bytes);
+  if (!model->fuse_unknown) put_unknown(self);
+  self->unknown += length;
+  return ATH_OK;
+}
+
+/* A character with its prefix and suffix, looked up by its bytes. */
+static ath_status read_named(reader *self, size_t length, int variant) {
+  const ath_bpe *model = self->model;
+  const char *name = self->word->bytes + self->at;
+  char room[2 * ATH_BPE_AFFIX_MAX + 4];
+  size_t name_length = length;
+  if (variant != 0) {
+    size_t start = variant & 1 ? model->prefix.length : 0;
+    if (start > 0) memcpy(room, model->prefix.bytes, start);
+    memcpy(room + start, name, length);
+    name_length = start + length;
+    if (variant & 2) memcpy(room + name_length, model->suffix.bytes, model->suffix.length);
+    if (variant & 2) name_length += model->suffix.length;
+    name = room;
+  }
+  int32_t id = ath_vocabulary_id(&model->vocabulary, name, name_length);
+  if (id < 0) return read_unknown(self, name, name_length, length);
+  put_unknown(self);
+  put_symbol(self, id, length);
+  return ATH_OK;
+}
+
+static ath_status read_character(reader *self) {
+  const ath_bpe *model = self->model;
+  const uint8_t *bytes = (const uint8_t *)self->word->bytes + self->at;
+  size_t length = ath_character_length((char)*bytes);
+  int variant = (self->at > 0 && model->prefix.length > 0) |
+                (self->at + length == self->word->length && model->suffix.length > 0) << 1;
+  int32_t id = -1;
+  if (length == 1) id = model->letters[variant][*bytes];
+  else if (length == 2) id = model->letters[variant][(*bytes & 0x1F) << 6 | (bytes[1] & 0x3F)];
+  if (id >= 0) {
+    put_unknown(self);
+    put_symbol(self, id, length);
+  } else {
+    ATH_TRY(read_named(self, length, variant));
+  }
+  self->at += length;
+  return ATH_OK;
+}
+
+/* Reads until there are at least `wanted` symbols, or all. There is room for one character's more
+ * and the last unknown token. */
+static ath_status read_symbols(reader *self, size_t wanted) {
+  while (self->count < wanted && self->at < self->word->length) ATH_TRY(read_character(self));
+  if (self->at == self->word->length) put_unknown(self);
+  return ATH_OK;
+}
+
+/* --- words of one piece --------------------------------------------------------------------- */
+
+/* Whether the word is a token that is left whole. */
+static bool find_whole(const ath_bpe *self, const ath_text *word, ath_word_piece *piece) {
+  if (!self->ignore_merges || self->dropout > 0) return false;
+  int32_t id = ath_vocabulary_id(&self->vocabulary, word->bytes, word->length);
+  *piece = (ath_word_piece){id, (uint32_t)word->length};
+  return id >= 0;
+}
+
+static ath_status merge(const ath_bpe *self, ath_run *run, ath_word_piece *symbols,
+                        size_t *count) {
+  if (self->dropout > 0)
+    return ath_merges_apply_some(&self->merges, run, self->dropout, run->out->length, symbols,
+                                 count);
+  if (*count > ATH_MERGE_SHORT || !self->merges.growing)
+    return ath_merges_apply(&self->merges, run, symbols, count);
+  *count = ath_merges_apply_short(&self->merges, symbols, *count);
+  return ATH_OK;
+}
+
+/* All symbols of the word at once. */
+static ath_status cut(const void *model, ath_run *run, const ath_text *word,
+                      ath_word_piece **pieces, size_t *count) {
+  const ath_bpe *self = model;
+  size_t most = word->length + 2 * symbols_per_character(self);
+  *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, most * sizeof **pieces);
+  if (*pieces == NULL) return ATH_NO_MEMORY;
+  *count = 1;
+  if (find_whole(self, word, *pieces)) return ATH_OK;
+  reader r = {.model = self, .word = word, .out = *pieces};
+  ATH_TRY(read_symbols(&r, SIZE_MAX));
+  *count = r.count;
+  return merge(self, run, *pieces, count);
+}
+
+/* --- words of many windows ------------------------------------------------------------------ */
+
+typedef struct window {
+  reader symbols;  /* from the window's beginning on, at least twice its width or all there are */
+  size_t capacity; /* of each array */
+  size_t width;    /* symbols that are merged at once */
+  size_t start;    /* byte of the word where the window begins */
+  ath_word_piece *tokens, *next; /* of this window, and of the one that follows */
+  size_t count, next_count;
+} window;
+
+/* Makes room for windows of the width, and keeps the symbols. */
+static ath_status grow(window *self, ath_run *run) {
+  reader *symbols = &self->symbols;
+  size_t size = sizeof *symbols->out;
+  size_t capacity = self->width * 2 + 2 * symbols_per_character(symbols->model);
+  ath_word_piece *kept = malloc((symbols->count + 1) * size);
+  if (kept == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a long word");
+  if (symbols->count > 0) memcpy(kept, symbols->out, symbols->count * size);
+  symbols->out = ath_run_scratch(run, ATH_SCRATCH_PIECES, 3 * capacity * size);
+  if (symbols->out != NULL && symbols->count > 0)
+    memcpy(symbols->out, kept, symbols->count * size);
+  free(kept);
+  if (symbols->out == NULL) return ATH_NO_MEMORY;
+  self->tokens = symbols->out + capacity;
+  self->next = self->tokens + capacity;
+  self->capacity = capacity;
+  return ATH_OK;
+}
+
+/* Merges the symbols of a window that begins at symbol `from`. */
+static ath_status merge_window(window *self, ath_run *run, size_t from, ath_word_piece *tokens,
+                               size_t *count) {
+  const reader *symbols = &self->symbols;
+  *count = symbols->count - from < self->width ? symbols->count - from : self->width;
+  assert(*count > 0 && *count <= self->capacity);
+  memcpy(tokens, symbols->out + from, *count * sizeof *tokens);
+  return merge(symbols->model, run, tokens, count);
+}
+
+static bool reaches_the_end(const window *self) {
+  return self->symbols.at == self->symbols.word->length && self->symbols.count <= self->width;
+}
+
+/* The first token that ends in the window's second half, if there is one after it. */
+static bool find_split(const window *self, size_t *token) {
+  uint32_t half = self->symbols.out[self->width / 2].end;
+  for (*token = 0; *token + 1 < self->count; ++*token)
+    if (self->tokens[*token].end >= half) return true;
+  return false;
+}
+
+/* Whether the symbols from `from` on are those of this window, over again. */
+static bool repeats(const window *self, size_t from) {
+  const ath_word_piece *symbols = self->symbols.out;
+  if (self->symbols.count - from < self->width) return false;
+  uint32_t shift = symbols[from].end - symbols[0].end, different = 0;
+  for (size_t i = 0; i < self->width; i++)
+    different |= (uint32_t)(symbols[from + i].id ^ symbols[i].id) |
+                 ((symbols[from + i].end - symbols[i].end) ^ shift);
+  return different == 0;
+}
+
+/* Finds the tokens of the window that begins at symbol `from`. */
+static ath_status find_next(window *self, ath_run *run, size_t from) {
+  if (!repeats(self, from))
+    return merge_window(self, run, from, self->next, &self->next_count);
+  uint32_t shift = self->symbols.out[from].end - self->symbols.out[0].end;
+  for (size_t i = 0; i < self->count; i++)
+    self->next[i] = (ath_word_piece){self->tokens[i].id, self->tokens[i].end + shift};
+  self->next_count = self->count;
+  return ATH_OK;
+}
+
+/* Goes on to the next window, which begins at symbol `from`. */
+static void advance(window *self, size_t from) {
+  reader *symbols = &self->symbols;
+  self->start = symbols->out[from - 1].end;
+  symbols->count -= from;
+  memmove(symbols->out, symbols->out + from, symbols->count * sizeof *symbols->out);
+  ath_word_piece *tokens = self->tokens;
+  self->tokens = self->next;
+  self->count = self->next_count;
+  self->next = tokens;
+}
+
+/* Emits tokens up to a place where the next window may begin, and goes there; *joined tells whether
+ * there is one. */
+static ath_status join(window *self, ath_run *run, bool *joined) {
+  size_t token, from;
+  *joined = false;
+  if (!find_split(self, &token)) return ATH_OK;
+  uint32_t end = self->tokens[token].end;
+  for (from = 1; self->symbols.out[from - 1].end != end; from++) assert(from < self->width);
+  ATH_TRY(find_next(self, run, from));
+  *joined = self->next[0].end == self->tokens[token + 1].end;
+  if (!*joined) return ATH_OK;
+  ATH_TRY(ath_word_emit(run, self->symbols.word, self->start, self->tokens, token + 1, -1));
+  advance(self, from);
+  return ATH_OK;
+}
+
+/* Encodes as long as windows can be joined: *whole tells whether all was. Where they cannot, they
+ * become wider; but the first token must stay, for what is before it is emitted. */
+static ath_status encode_windows(window *self, ath_run *run, bool *whole) {
+  for (bool joined = false;;) {
+    uint32_t first = self->start > 0 ? self->tokens[0].end : 0;
+    if (!joined) ATH_TRY(grow(self, run));
+    ATH_TRY(read_symbols(&self->symbols, 2 * self->width));
+    *whole = true;
+    if (self->symbols.count == 0) return ATH_OK;
+    if (!joined) {
+      ATH_TRY(merge_window(self, run, 0, self->tokens, &self->count));
+      *whole = first == 0 || self->tokens[0].end == first;
+      if (!*whole) return ATH_OK;
+    }
+    if (reaches_the_end(self))
+      return ath_word_emit(run, self->symbols.word, self->start, self->tokens, self->count, -1);
+    ATH_TRY(join(self, run, &joined));
+    if (!joined) self->width *= 2;
+  }
+}
+
+static ath_status encode_whole(const ath_bpe *self, ath_run *run, const ath_text *word) {
+  ath_word_piece *pieces;
+  size_t count;
+  ATH_TRY(cut(self, run, word, &pieces, &count));
+  return ath_word_emit(run, word, 0, pieces, count, -1);
+}
+
+static ath_status encode_long(const ath_bpe *self, ath_run *run, const ath_text *word) {
+  window w = {.symbols = {.model = self, .word = word}, .width = ATH_MERGE_SHORT};
+  ath_word_piece piece;
+  if (find_whole(self, word, &piece)) return ath_word_emit(run, word, 0, &piece, 1, -1);
+  size_t before = run->out->length;
+  bool whole;
+  ATH_TRY(encode_windows(&w, run, &whole));
+  if (whole) return ATH_OK;
+  run->out->length = before;
+  return encode_whole(self, run, word);
+}
+
+/* --- words ---------------------------------------------------------------------------------- */
+
+static ath_status encode_part(const ath_bpe *self, ath_run *run, const ath_text *word) {
+  bool joins = self->merges.growing && self->dropout == 0 &&
+               !(self->byte_fallback && self->prefix.length + self->suffix.length > 0);
+  if (self->dropout > 0) return encode_whole(self, run, word);
+  if (word->length <= ATH_MERGE_SHORT || !joins)
+    return ath_word_encode(self, cut, -1, run, word);
+  return encode_long(self, run, word);
+}
+
+/* Where the first part of a text that begins at `from` may end: before a mark. */
+static size_t part_end(const ath_bpe *self, const ath_text *text, size_t from) {
+  const char *bytes = text->bytes, *end = bytes + text->length;
+  for (const char *at = bytes + from + 1; at < end; at++) {
+    at = memchr(at, '\xE2', (size_t)(end - at));
+    if (at == NULL) break;
+    if (at[1] == '\x96' && at[2] == '\x81' && !self->joins_mark[(uint8_t)at[-1]])
+      return (size_t)(at - bytes);
+  }
+  return text->length;
+}
+
+ath_status ath_bpe_encode(const void *data, ath_run *run, const ath_text *word) {
+  const ath_bpe *self = data;
+  assert(word->length > 0);
+  if (!self->cuts_at_mark) return encode_part(self, run, word);
+  for (size_t from = 0; from < word->length;) {
+    size_t to = part_end(self, word, from);
+    ath_text part = ath_text_slice(word, from, to);
+    ATH_TRY(encode_part(self, run, &part));
+    from = to;
+  }
+  return ATH_OK;
+}
