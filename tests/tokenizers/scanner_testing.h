@@ -1,4 +1,4 @@
-/* scanner_testing.h: a scanner's matches beside those that Oniguruma finds by the same expression. */
+/* scanner_testing.h: a scanner's matches beside those that Oniguruma finds by the same pattern. */
 #ifndef ATHANOR_SCANNER_TESTING_H
 #define ATHANOR_SCANNER_TESTING_H
 

@@ -11,14 +11,14 @@ enum { TEXTS = 20000, LONGEST = 24 };
 /* Characters that the patterns name, or that lie at the edges of what they name. */
 static const char *const parts[] = {
   "'", "'s", "'S", "'\u017F", "'t", "'T", "'re", "'rE", "'ve", "'VE", "'m", "'M", "'ll", "'lL",
-  "'l", "'d", "'D", "\u2019s", " ", "  ", "   ", "\n", "\r", "\r\n", "\n\n", "\t", "\v", "\f", "\u00A0",
-  "\xC2\x85", "\u1680", "\u180E", "\u2003", "\u200B", "\u2028", "\u2029", "\u202F", "\u3000",
-  "\x1C", "a", "b", "S", "AB", "the", "\u00E9", "\u00C9", "\u01C5", "\u02B0", "\u0301", "\u0903",
-  "\u4E2D", "\u05D0", "\u0421", "\u0441", "\u1E9E", "\u00DF", "\uFB01", "\u0345", "\u24B6",
-  "\u2160", "1", "12", "2345", "\u0661", "\uFF11", "\u00BD", "\u2167", ".", "!", "?!", "/", "//", "-", "_",
-  "\U0001F600", "\U0001F468\u200D\U0001F469", "\u20AC", "<|startoftext|>", "<|endoftext|>", "<|",
-  "\u1C89", "\uA7CB", "\U00010D40", "\U00010D4A", "\U0002EBF0", "\U000E0001", "\uE000", "\u0378",
-  "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQrstuvwxyz",
+  "'l", "'d", "'D", "\u2019s", " ", "  ", "   ", "\n", "\r", "\r\n", "\n\n", "\t", "\v", "\f",
+  "\u00A0", "\xC2\x85", "\u1680", "\u180E", "\u2003", "\u200B", "\u2028", "\u2029", "\u202F",
+  "\u3000", "\x1C", "a", "b", "S", "AB", "the", "\u00E9", "\u00C9", "\u01C5", "\u02B0", "\u0301",
+  "\u0903", "\u4E2D", "\u05D0", "\u0421", "\u0441", "\u1E9E", "\u00DF", "\uFB01", "\u0345",
+  "\u24B6", "\u2160", "1", "12", "2345", "\u0661", "\uFF11", "\u00BD", "\u2167", ".", "!", "?!",
+  "/", "//", "-", "_", "\U0001F600", "\U0001F468\u200D\U0001F469", "\u20AC", "<|startoftext|>",
+  "<|endoftext|>", "<|", "\u1C89", "\uA7CB", "\U00010D40", "\U00010D4A", "\U0002EBF0",
+  "\U000E0001", "\uE000", "\u0378", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQrstuvwxyz",
 };
 
 static size_t random_text(uint32_t number, char *out) {
