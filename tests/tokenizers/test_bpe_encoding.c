@@ -182,7 +182,7 @@ static void a_far_end_decides_the_beginning(void **state) {
   assert_ok(ath_buffer_string(&json, "{\"model\":{\"type\":\"BPE\",\"vocab\":{"));
   for (int i = 0; i <= LINKS; i++) {
     char letter[8];
-    snprintf(letter, sizeof letter, "%c%c%c", 0xE4 + i / 4096, 0x80 | (i >> 6 & 63), 0x80 | (i & 63));
+    snprintf(letter, sizeof letter, "%c%c%c", 0xE4, 0x80 | i >> 6, 0x80 | (i & 63));
     assert_ok(ath_buffer_format(&json, "\"%s\":%d,", letter, i));
     assert_ok(ath_buffer_string(&text, letter));
   }

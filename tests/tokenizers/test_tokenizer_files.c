@@ -91,7 +91,7 @@ static void a_faulty_model_is_told_with_its_path(void **state) {
   refused("{}", ATH_INVALID, "tokenizer.json: model: there is no model");
   refused("{\"model\":{}}", ATH_INVALID, "model.vocab: expected an object, found nothing");
   refused("{\"model\":{\"type\":\"Nonsense\"}}", ATH_UNSUPPORTED,
-          "model.type: \"Nonsense\" is not supported yet (supported: BPE, Unigram, WordLevel, WordPiece)");
+          "\"Nonsense\" is not supported yet (supported: BPE, Unigram, WordLevel, WordPiece)");
   refused("{\"model\":{\"type\":\"Unigram\"}}", ATH_INVALID,
           "model.vocab: expected an array, found nothing");
   refused(WITH_VOCAB("[[\"a\"]]"), ATH_INVALID,
