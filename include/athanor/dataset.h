@@ -121,8 +121,8 @@ typedef struct ath_batch_options {
  * one group, seed 42, shuffle on. */
 ath_batch_options ath_batch_defaults(const ath_tokenizer *tokenizer);
 
-/* K for a batch of `batch_size` x `length` tokens. A group's share: mean + 6 deviations of the count
- * of its chosen positions, rounded up to 8, at most all of them. */
+/* K for a batch of `batch_size` x `length` tokens. A group's share: mean + 6 deviations of the
+ * count of its chosen positions, rounded up to 8, at most all of them. */
 int ath_batch_positions(int batch_size, int length, double mlm_probability, int groups);
 
 /* One batch, in the layout the model's inputs take. Rows past `samples` are padding: pad_id,

@@ -1,10 +1,10 @@
 /* processes.h: several processes of one run, one on each host: how many there are, and a store of
  * keys and values by which they find one another.
  *
- * A launcher (mpirun, srun) starts the processes. A plugin that joins their devices, CUDA's, does so
- * through the store: it puts what each process has, and waits for what the others put. Any store
- * that fills in the table can serve; PMIx, which both launchers offer, is the one that is here. TPUs
- * need none: libtpu finds its slice by itself. */
+ * A launcher (mpirun, srun) starts the processes. A plugin that joins their devices, CUDA's, does
+ * so through the store: it puts what each process has, and waits for what the others put. Any store
+ * that fills in the table can serve; PMIx, which both launchers offer, is the one that is here.
+ * TPUs need none: libtpu finds its slice by itself. */
 #ifndef ATHANOR_BACKENDS_PROCESSES_H
 #define ATHANOR_BACKENDS_PROCESSES_H
 

@@ -6,7 +6,8 @@
  * answers at once where there is none, provided its owner has committed anything; without the
  * refresh a value put later is never seen from another host, with PMIX_IMMEDIATE another host is
  * not asked. PMIx_Lookup, which needs no owner, waits without end for a key that nobody publishes,
- * and srun has none. So each process commits a greeting, and all meet, before the first question. */
+ * and srun has none. So each process commits a greeting, and all meet, before the first
+ * question. */
 #include <pmix.h>
 #include <assert.h>
 #include <dlfcn.h>

@@ -47,8 +47,8 @@ static ath_hlo_value normal(ath_hlo *h, ath_hlo_value x) {
   return ath_hlo_times(h, ath_hlo_plus(h, e, 1), 0.5);
 }
 
-/* logistic(2u) = (1 + tanh u) / 2 with u = √(2/π) (x + 0.044715 x³). Unlike 1 − tanh² u, which XLA's
- * tanh leaves at 2e-7 for large u, the logistic's own slope s (1 − s) is 0 there, and may be
+/* logistic(2u) = (1 + tanh u) / 2 with u = √(2/π) (x + 0.044715 x³). Unlike 1 − tanh² u, which
+ * XLA's tanh leaves at 2e-7 for large u, the logistic's own slope s (1 − s) is 0 there, and may be
  * multiplied by a high power of x. */
 static const double root_2_over_pi = M_2_SQRTPI * M_SQRT1_2;
 static ath_hlo_value tanh_form(ath_hlo *h, ath_hlo_value x, ath_hlo_value square) {

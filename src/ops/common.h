@@ -43,7 +43,7 @@ ath_status ath_want_dropout_rows(const ath_dropout_place *place, const ath_type 
 ath_value ath_dropout_rows(const ath_dropout_place *place);
 /* What the elements that are kept are multiplied by: 1 / (1 − rate). */
 float ath_dropout_scale(const ath_dropout_place *place);
-/* This run's key: from (seed, *step, site). `step` is not read at rate 0. With the rows, or NULL. */
+/* This run's key: from (seed, *step, site). `step` is not read at rate 0. With rows, or NULL. */
 ath_dropout_key2 ath_dropout_at(const ath_dropout_place *place, const uint32_t *step);
 ath_dropout_key2 ath_dropout_at_rows(const ath_dropout_place *place, const uint32_t *step,
                                      const int32_t *rows);

@@ -121,8 +121,8 @@ static ath_hlo_value first_column(ath_hlo *h, ath_hlo_value x) {
 
 /* Mean and variance in one pass over memory: Σ d and Σ d² of d = x − the row's first element. The
  * shift keeps the difference of squares from cancelling where a row lies far from 0. Rows that are
- * rounded to bf16 are not worth it (64 deviations from 0 cost 2^-12 of the variance), and without it
- * the sums need no pass of their own. */
+ * rounded to bf16 are not worth it (64 deviations from 0 cost 2^-12 of the variance), and without
+ * it the sums need no pass of their own. */
 ath_hlo_norm ath_hlo_layer_norm(ath_hlo *h, ath_hlo_value x, ath_hlo_value gamma,
                                 ath_hlo_value beta, double epsilon) {
   ath_hlo_dtype stored = x.dtype;

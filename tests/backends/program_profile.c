@@ -1,6 +1,6 @@
-/* program_profile.c: records what a plugin does while it compiles for a topology, and writes the file that
- * TensorBoard reads: `backends_program_profile PLUGIN TOPOLOGY FILE`, for tests written in
- * Python. */
+/* program_profile.c: records what a plugin does while it compiles for a topology, and writes the
+ * file that TensorBoard reads: `backends_program_profile PLUGIN TOPOLOGY FILE`, for tests written
+ * in Python. */
 #include <stdio.h>
 #include <string.h>
 

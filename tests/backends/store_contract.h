@@ -1,5 +1,5 @@
-/* store_contract.h: what every store of processes.h must do, as one process of several sees it: each
- * calls store_contract with its own view of the store, at about the same time. */
+/* store_contract.h: what every store of processes.h must do, as one process of several sees it:
+ * each calls store_contract with its own view of the store, at about the same time. */
 #ifndef ATHANOR_TESTS_STORE_CONTRACT_H
 #define ATHANOR_TESTS_STORE_CONTRACT_H
 

@@ -1,8 +1,8 @@
 /* test_pjrt_fuzz.c: random graphs (fuzz_graph.h) give the same on the embedded engine and on XLA.
  *
- * Alone it runs a few graphs, for compiling one takes XLA up to a second. To save some of that, nine
- * of ten are compiled with optimisation left out of the machine code (XLA's own passes, fusion among
- * them, run all the same). Given arguments it runs others:
+ * Alone it runs a few graphs, for compiling one takes XLA up to a second. To save some of that,
+ * nine of ten are compiled with optimisation left out of the machine code (XLA's own passes, fusion
+ * among them, run all the same). Given arguments it runs others:
  *
  *     backends_test_pjrt_fuzz --seed 1 --count 5000 --device build/pjrt/cpu-0.81.so
  *

@@ -1,7 +1,7 @@
 """Every golden encoding of the Hub's tokenizers: ids with special tokens and without, offsets, and
 the text that the ids decode to. They were made by the tokenizers library without truncation and
-padding, which some of the files ask for. llama2 has none: one of its merges, made of white space, is
-more than the library reads."""
+padding, which some of the files ask for. llama2 has none: one of its merges, made of white space,
+is more than the library reads."""
 import gzip
 import json
 import pathlib

@@ -87,7 +87,7 @@ def test_the_results_have_the_names_of_the_trainer(trained, tmp_path):
     save_metrics(trainer, "train", of_training)
     save_metrics(trainer, "eval", of_evaluation)
     added = {"global_step", "max_steps", "num_input_tokens_seen"} | {  # of its TrainerState
-        "eval_scored", "gflops", "parameters", "resumed_from"}
+        "eval_scored", "gflops", "parameters", "records_per_step", "resumed_from"}
     for name in ("train", "eval", "all"):
         text = (folder / f"model/{name}_results.json").read_text()
         ours, theirs = json.loads(text), (tmp_path / f"{name}_results.json").read_text()

@@ -221,7 +221,8 @@ static void the_batch_grows_with_the_devices_that_share_it(void **state) {
   }
   options.per_device_train_batch_size = 65536;
   const ath_mesh large = {65536, 1, 1};
-  assert_fails(ath_train_batch_size(&options, &large, &size), ATH_USAGE, "65536 records on each of 65536");
+  assert_fails(ath_train_batch_size(&options, &large, &size), ATH_USAGE,
+               "65536 records on each of 65536");
   ath_train_options_free(&options);
 }
 

@@ -6,8 +6,8 @@
 #include "backends/pjrt/cache.h"
 #include "backends/pjrt/client.h"
 
-/* The plugin: where it lies, its versions, and the file itself, since one that is replaced keeps its
- * path; and the variables from which compilers take options. */
+/* The plugin: where it lies, its versions, and the file itself, since one that is replaced keeps
+ * its path; and the variables from which compilers take options. */
 ath_status ath_key_add_plugin(const ath_pjrt_plugin *plugin, ath_buffer *material) ATH_MUST_CHECK;
 ath_status ath_key_add_options(const ath_pjrt_compile_options *options, ath_buffer *material)
     ATH_MUST_CHECK;
