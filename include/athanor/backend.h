@@ -90,8 +90,8 @@ bool ath_backend_computes(const ath_backend *self, ath_dtype dtype);
 
 /* A recording of what the device does, for TensorBoard's profile tab: every operation with its
  * time, as the device tells it. ATH_UNSUPPORTED, with what there is instead, where the device has
- * no profiler; those of TPUs and CUDA have one. Start and stop while nothing runs; one at a time. Stop
- * ends it also when it fails, and appends an XSpace message: the content of a file
+ * no profiler; those of TPUs and CUDA have one. Start and stop while nothing runs; one at a time.
+ * Stop ends it also when it fails, and appends an XSpace message: the content of a file
  * plugins/profile/<name>/<host>.xplane.pb below a folder of events. */
 struct ath_buffer;
 ath_status ath_backend_profile_check(const ath_backend *self) ATH_MUST_CHECK;
