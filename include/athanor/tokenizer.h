@@ -238,6 +238,27 @@ ath_status ath_unigram_train(const char *const *paths, size_t path_count,
                              const ath_unigram_options *options, ath_tokenizer **out,
                              ath_training_report *report) ATH_MUST_CHECK;
 
+/* The least vocabulary of byte-level BPE: 256 bytes and five special tokens. */
+enum { ATH_BPE_VOCAB_MIN = 261 };
+
+typedef struct ath_bpe_options {
+  int32_t vocab_size;     /* bytes, merged tokens and special tokens together; below 2²⁰ + 1 */
+  uint64_t min_frequency; /* a pair seen less often is not merged; 0 is as 1 */
+  size_t max_word_length; /* longer pre-tokens are cut, in bytes: 65536 */
+} ath_bpe_options;
+
+/* The values of the reference library: vocab_size 30000, min_frequency 0. */
+ath_bpe_options ath_bpe_defaults(void);
+
+/* Trains a byte-level BPE tokenizer (Sennrich et al. 2016; the bytes as in GPT-2) with the pipeline
+ * of roberta-base and the special tokens <s> <pad> </s> <unk> <mask> = 0 … 4. Lines are texts, as
+ * above, without their ends; the merges are those of `tokenizers` trained on the same texts, but
+ * where a word was cut. One thread does it. ATH_INVALID for text that is not UTF-8, with its file,
+ * line and byte, or none at all; ATH_USAGE for options out of range. `report` may be NULL. */
+ath_status ath_bpe_train(const char *const *paths, size_t path_count,
+                         const ath_bpe_options *options, ath_tokenizer **out,
+                         ath_training_report *report) ATH_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,39 +34,47 @@ static ath_status open_output(const char *folder) {
 
 static ath_status run_train(const ath_command *self, int argc, char **argv) {
   ath_unigram_options defaults = ath_unigram_defaults();
+  ath_bpe_options bpe = ath_bpe_defaults();
   const char *model = "unigram", *output = NULL;
   ath_option_list inputs = {0};
   int64_t vocab_size = defaults.vocab_size, threads = defaults.threads;
   int64_t seed_size = (int64_t)defaults.seed_size;
+  int64_t min_frequency = (int64_t)bpe.min_frequency;
   const ath_option options[] = {
     {"input", ATH_OPTION_LIST, &inputs, "FILE", "Text to train on, a line at a time",
      .required = true},
     {"output", ATH_OPTION_STRING, &output, "DIR", "Folder for the tokenizer's files",
      .required = true},
-    {"model", ATH_OPTION_STRING, &model, "NAME", .help = "Kind of model: unigram"},
+    {"model", ATH_OPTION_STRING, &model, "NAME", .help = "Kind of model: unigram or bpe"},
     {"vocab-size", ATH_OPTION_INTEGER, &vocab_size, "N",
      "Number of tokens, the five special ones included",
      .minimum = ATH_VOCAB_SIZE_MIN, .maximum = ATH_VOCAB_SIZE_MAX},
     {"seed-size", ATH_OPTION_INTEGER, &seed_size, "N",
-     "Number of pieces to start from and choose among", .minimum = 1, .maximum = ATH_SEED_SIZE_MAX},
+     "unigram: number of pieces to start from and choose among",
+     .minimum = 1, .maximum = ATH_SEED_SIZE_MAX},
+    {"min-frequency", ATH_OPTION_INTEGER, &min_frequency, "N",
+     "bpe: how often a pair must be there to be merged", .minimum = 0, .maximum = INT32_MAX},
     {"threads", ATH_OPTION_INTEGER, &threads, "N",
-     "Threads, 0 for one per core; the result is the same",
+     "unigram: threads, 0 for one per core; the result is the same",
      .minimum = 0, .maximum = ATH_THREADS_MAX},
     {0},
   };
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
-  if (strcmp(model, "unigram") != 0)
-    return ath_fail(ATH_USAGE, "--model %s: the only kind of model there is yet is unigram",
-                    model);
-  defaults.vocab_size = (int32_t)vocab_size;
+  bool is_bpe = strcmp(model, "bpe") == 0;
+  if (!is_bpe && strcmp(model, "unigram") != 0)
+    return ath_fail(ATH_USAGE, "--model %s: the kinds of model that can be trained are unigram "
+                    "and bpe", model);
+  defaults.vocab_size = bpe.vocab_size = (int32_t)vocab_size;
   defaults.threads = (int)threads;
   defaults.seed_size = (size_t)seed_size;
+  bpe.min_frequency = (uint64_t)min_frequency;
   ATH_TRY(open_output(output));
   ath_tokenizer *tokenizer;
   ath_training_report report;
-  ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));
+  if (is_bpe) ATH_TRY(ath_bpe_train(inputs.items, inputs.count, &bpe, &tokenizer, &report));
+  else ATH_TRY(ath_unigram_train(inputs.items, inputs.count, &defaults, &tokenizer, &report));
   ath_status status = ath_tokenizer_save(tokenizer, output, 0);
   if (status == ATH_OK) status = print_training(&report, tokenizer, output);
   ath_tokenizer_destroy(tokenizer);
@@ -78,8 +86,9 @@ const ath_command ath_command_tokenizer_train = {
   .summary = "make a tokenizer from text files",
   .details =
       "Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, which the\n"
-      "Python libraries open as they are. The special tokens [CLS] [SEP] <unk> <pad> [MASK] are\n"
-      "the ids 0 to 4.\n\n"
+      "Python libraries open as they are. Of unigram the special tokens [CLS] [SEP] <unk> <pad>\n"
+      "[MASK] are the ids 0 to 4; of bpe, which is that of roberta-base over bytes, they are\n"
+      "<s> <pad> </s> <unk> <mask>.\n\n"
       "Example:\n"
       "  athanor tokenizer train --vocab-size 8000 --input text.txt --output run/tokenizer",
   .run = run_train,

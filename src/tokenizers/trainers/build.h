@@ -4,11 +4,14 @@
 #define ATHANOR_TOKENIZERS_BUILD_H
 
 #include "athanor/tokenizer.h"
+#include "tokenizers/models/merges.h"
 
 /* The special tokens of a tokenizer made here, in the order of their ids, and their count. */
 enum { ATH_BUILD_SPECIALS = 5 };
 /* [CLS] [SEP] <unk> <pad> [MASK] */
 extern const char *const ath_build_specials[ATH_BUILD_SPECIALS];
+/* <s> <pad> </s> <unk> <mask>: those of byte-level BPE, with roberta-base's ids but the last. */
+extern const char *const ath_build_bpe_specials[ATH_BUILD_SPECIALS];
 
 /* A piece of a Unigram vocabulary: UTF-8 without NUL, and its log probability. */
 typedef struct ath_unigram_piece {
@@ -23,6 +26,15 @@ typedef struct ath_unigram_piece {
  * finite. `count` may be 0: such a tokenizer cuts words, and knows no piece. */
 ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,
                                        ath_tokenizer **out) ATH_MUST_CHECK;
+
+/* Makes the byte-level BPE tokenizer for masked language models, with the pipeline of roberta-base:
+ * special tokens 0 … 4, then the letters of the 256 bytes by code point, then what the merges make;
+ * a merge may make a token that an earlier one made. `vocab_size` counts all of these. */
+ath_status ath_tokenizer_build_bpe(const ath_merge *merges, size_t count, int32_t vocab_size,
+                                   ath_tokenizer **out) ATH_MUST_CHECK;
+/* The same without merges and special tokens, to cut text into words of letters. */
+ath_status ath_tokenizer_build_byte_cutter(ath_tokenizer **out) ATH_MUST_CHECK;
+enum { ATH_BUILD_LETTERS = 0x144 }; /* one past the last letter's code point */
 
 /* Is given each word in turn; the bytes are valid during the call. Another status than ATH_OK
  * ends the walk and is passed on. */

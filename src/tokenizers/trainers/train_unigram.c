@@ -312,19 +312,10 @@ static ath_status count_words(trainer *self, const char *const *paths, size_t pa
                               ath_training_report *report) {
   ath_tokenizer *cutter = NULL;
   ATH_TRY(ath_tokenizer_build_unigram(NULL, 0, &cutter));
-  ath_status status =
-      ath_word_count_files(paths, path_count, cutter, self->options.max_word_length,
-                           ATH_WORD_TEXT_MAX, &self->words, report);
+  ath_status status = ath_word_count_some(paths, path_count, cutter,
+                                          self->options.max_word_length, &self->words, report);
   ath_tokenizer_destroy(cutter);
-  ATH_TRY(status);
-  if (self->words.count > 0) return ATH_OK;
-  char skipped[128] = "";
-  if (report->lines_skipped > 0)
-    snprintf(skipped, sizeof skipped, ": %llu of %llu lines hold NUL characters; text in UTF-16 "
-             "must be converted, e.g. with iconv", (unsigned long long)report->lines_skipped,
-             (unsigned long long)report->lines);
-  return ath_fail(ATH_INVALID, "%s%s: no text in %s%s", paths[0], path_count > 1 ? ", …" : "",
-                  path_count > 1 ? "these files" : "this file", skipped);
+  return status;
 }
 
 ath_status ath_unigram_train(const char *const *paths, size_t path_count,

@@ -218,3 +218,18 @@ ath_status ath_word_count_files(const char *const *paths, size_t path_count,
   *out = self.list;
   return ATH_OK;
 }
+
+ath_status ath_word_count_some(const char *const *paths, size_t path_count,
+                               const ath_tokenizer *cutter, size_t max_word_length,
+                               ath_word_list *out, ath_training_report *report) {
+  ATH_TRY(ath_word_count_files(paths, path_count, cutter, max_word_length, ATH_WORD_TEXT_MAX, out,
+                               report));
+  if (out->count > 0) return ATH_OK;
+  char skipped[128] = "";
+  if (report->lines_skipped > 0)
+    snprintf(skipped, sizeof skipped, ": %llu of %llu lines hold NUL characters; text in UTF-16 "
+             "must be converted, e.g. with iconv", (unsigned long long)report->lines_skipped,
+             (unsigned long long)report->lines);
+  return ath_fail(ATH_INVALID, "%s%s: no text in %s%s", paths[0], path_count > 1 ? ", …" : "",
+                  path_count > 1 ? "these files" : "this file", skipped);
+}

@@ -31,5 +31,9 @@ ath_status ath_word_count_files(const char *const *paths, size_t path_count,
                                 const ath_tokenizer *cutter, size_t max_word_length,
                                 size_t text_maximum, ath_word_list *out,
                                 ath_training_report *report) ATH_MUST_CHECK;
+/* The same, but ATH_INVALID when there is no word at all. */
+ath_status ath_word_count_some(const char *const *paths, size_t path_count,
+                               const ath_tokenizer *cutter, size_t max_word_length,
+                               ath_word_list *out, ath_training_report *report) ATH_MUST_CHECK;
 
 #endif
