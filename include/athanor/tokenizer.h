@@ -92,6 +92,17 @@ int32_t ath_tokenizer_special(const ath_tokenizer *self, ath_token_role role);
 /* Whether an id is a special token of any role, or an added token marked special. */
 int ath_tokenizer_is_special(const ath_tokenizer *self, int32_t id);
 
+/* The parts of the pipeline, in the order in which text goes through them; a decoder at last. */
+typedef enum ath_tokenizer_part {
+  ATH_PART_NORMALIZER, ATH_PART_PRE_TOKENIZER, ATH_PART_MODEL, ATH_PART_POST_PROCESSOR,
+  ATH_PART_DECODER, ATH_PART_COUNT
+} ath_tokenizer_part;
+/* Appends a part's kind as its "type" in tokenizer.json, for a sequence with those in it, in their
+ * order: "Sequence (NFC, Lowercase)"; "none" for a part that is not there. */
+struct ath_buffer; /* base/buffer.h */
+ath_status ath_tokenizer_describe(const ath_tokenizer *self, ath_tokenizer_part part,
+                                  struct ath_buffer *out) ATH_MUST_CHECK;
+
 /* What encoding gives. The arrays are reused by the next encode into the same object and grow as
  * needed; start with {0}. Those that no flag asked for hold nothing of use. Offsets count Unicode
  * code points of the input, half-open; special tokens and padding have (0, 0). */
@@ -196,9 +207,8 @@ ath_status ath_tokenizer_pad(const ath_tokenizer *self, ath_encoding *encodings,
 const char *ath_encoding_token(const ath_encoding *self, const ath_tokenizer *tokenizer,
                                size_t index, size_t *length);
 
-/* Appends the text of `ids[count]` to a buffer (base/buffer.h), leaving out special tokens if
- * asked. ATH_INVALID names an id that has no token. */
-struct ath_buffer;
+/* Appends the text of `ids[count]` to a buffer, leaving out special tokens if asked. ATH_INVALID
+ * names an id that has no token. */
 ath_status ath_tokenizer_decode(const ath_tokenizer *self, const int32_t *ids, size_t count,
                                 int skip_special, struct ath_buffer *out) ATH_MUST_CHECK;
 

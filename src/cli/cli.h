@@ -101,7 +101,8 @@ ath_status ath_cli_put_visible(ath_buffer *out, const char *bytes, size_t length
 
 /* The file of each command defines these. */
 extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_encode,
-    ath_command_tokenizer_decode, ath_command_tokenizer_info;
+    ath_command_tokenizer_decode, ath_command_tokenizer_info, ath_command_tokenizer_bench,
+    ath_command_tokenizer_convert;
 extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
     ath_command_data_verify;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,

@@ -9,6 +9,7 @@
 #include "athanor/tokenizer.h"
 #include "base/outcome.h"
 #include "cli/cli.h"
+#include "cli/encoding.h"
 
 enum { CHUNK_LINES = 32, BLOCK_LINES = 4096, CHUNKS = BLOCK_LINES / CHUNK_LINES,
        BLOCK_BYTES = 1 << 20 };
@@ -26,9 +27,9 @@ typedef struct chunk {
 } chunk;
 
 typedef struct encoder {
-  const ath_tokenizer *tokenizer;
-  bool json;
-  unsigned flags;
+  ath_encoding_style style;
+  const char *pair; /* the second text of each; NULL: none */
+  bool pads;
   int threads;
   ath_encoding *encodings; /* one for each thread */
   ath_buffer block;
@@ -39,50 +40,17 @@ typedef struct encoder {
 
 /* --- one text ------------------------------------------------------------------------------ */
 
-static ath_status put_json(const ath_tokenizer *tokenizer, const ath_encoding *e, ath_buffer *out) {
-  ATH_TRY(ath_buffer_string(out, "{\"ids\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_integer(out, e->ids[i]));
-  }
-  ATH_TRY(ath_buffer_string(out, "],\"tokens\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    size_t length;
-    const char *token = ath_encoding_token(e, tokenizer, i, &length);
-    if (i > 0) ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_json(out, token, length));
-  }
-  ATH_TRY(ath_buffer_string(out, "],\"offsets\":["));
-  for (size_t i = 0; i < e->length; i++) {
-    ATH_TRY(ath_buffer_string(out, i > 0 ? ",[" : "["));
-    ATH_TRY(ath_buffer_integer(out, e->starts[i]));
-    ATH_TRY(ath_buffer_byte(out, ','));
-    ATH_TRY(ath_buffer_integer(out, e->ends[i]));
-    ATH_TRY(ath_buffer_byte(out, ']'));
-  }
-  return ath_buffer_string(out, "]}\n");
-}
-
-static ath_status put_plain(const ath_tokenizer *tokenizer, const ath_encoding *e,
-                            ath_buffer *out) {
-  for (size_t i = 0; i < e->length; i++) {
-    size_t length;
-    const char *token = ath_encoding_token(e, tokenizer, i, &length);
-    if (i > 0) ATH_TRY(ath_buffer_byte(out, ' '));
-    ATH_TRY(ath_cli_put_visible(out, token, length));
-  }
-  for (size_t i = 0; i < e->length; i++) {
-    ATH_TRY(ath_buffer_byte(out, i > 0 ? ' ' : '\t'));
-    ATH_TRY(ath_buffer_integer(out, e->ids[i]));
-  }
-  return ath_buffer_byte(out, '\n');
-}
-
 static ath_status encode_text(const encoder *self, const char *bytes, size_t length,
                               ath_encoding *encoding, ath_buffer *out) {
-  ATH_TRY(ath_tokenizer_encode(self->tokenizer, bytes, length, self->flags, encoding));
-  return self->json ? put_json(self->tokenizer, encoding, out)
-                    : put_plain(self->tokenizer, encoding, out);
+  const ath_tokenizer *tokenizer = self->style.tokenizer;
+  unsigned flags = self->style.flags;
+  if (self->pair == NULL)
+    ATH_TRY(ath_tokenizer_encode(tokenizer, bytes, length, flags, encoding));
+  else
+    ATH_TRY(ath_tokenizer_encode_pair(tokenizer, bytes, length, self->pair, strlen(self->pair),
+                                      flags, encoding));
+  if (self->pads) ATH_TRY(ath_tokenizer_pad(tokenizer, encoding, 1));
+  return ath_cli_put_encoding(&self->style, encoding, out);
 }
 
 /* --- blocks -------------------------------------------------------------------------------- */
@@ -157,10 +125,9 @@ static ath_status encode_operands(encoder *self, const ath_operands *operands) {
 
 /* --- the command --------------------------------------------------------------------------- */
 
-static encoder *create_encoder(const ath_tokenizer *tokenizer, int threads) {
+static encoder *create_encoder(int threads) {
   encoder *self = calloc(1, sizeof *self);
   if (self == NULL) return NULL;
-  self->tokenizer = tokenizer;
   self->threads = threads > 0 ? threads : omp_get_max_threads();
   self->block = ath_buffer_make(TEXT_LIMIT);
   for (int i = 0; i < CHUNKS; i++) self->chunks[i].out = ath_buffer_make(OUTPUT_LIMIT);
@@ -180,35 +147,108 @@ static void destroy_encoder(encoder *self) {
   free(self);
 }
 
+typedef struct wishes {
+  const char *folder, *pair;
+  bool json, offsets, details, special, windows, replace;
+  int64_t max_length, stride, padding, threads;
+} wishes;
+
+static unsigned flags_of(const wishes *w) {
+  unsigned flags = ATH_ENCODE_TOKENS;
+  if (w->special) flags |= ATH_ENCODE_SPECIAL;
+  if (w->json || w->offsets) flags |= ATH_ENCODE_OFFSETS;
+  if (w->details)
+    flags |= ATH_ENCODE_TYPES | ATH_ENCODE_SEQUENCES | ATH_ENCODE_WORDS | ATH_ENCODE_MASKS;
+  if (w->max_length > 0) flags |= ATH_ENCODE_TRUNCATE;
+  if (w->windows || w->stride > 0) flags |= ATH_ENCODE_WINDOWS;
+  if (w->replace) flags |= ATH_ENCODE_REPAIR;
+  return flags;
+}
+
+/* Sides and the strategy stay as tokenizer.json has them. */
+static ath_status set_truncation(ath_tokenizer *tokenizer, const wishes *w) {
+  const ath_truncation *before = ath_tokenizer_truncation(tokenizer);
+  ath_truncation truncation = {0};
+  if (before != NULL) truncation = *before;
+  truncation.max_length = (size_t)w->max_length;
+  truncation.stride = (size_t)w->stride;
+  return ath_tokenizer_set_truncation(tokenizer, &truncation);
+}
+
+static ath_status set_padding(ath_tokenizer *tokenizer, const wishes *w) {
+  const ath_padding *before = ath_tokenizer_padding(tokenizer);
+  ath_padding padding = {0};
+  if (before != NULL) {
+    padding = *before;
+  } else {
+    padding.id = ath_tokenizer_special(tokenizer, ATH_TOKEN_PAD);
+    if (padding.id < 0)
+      return ath_fail(ATH_UNSUPPORTED, "--padding: the tokenizer has no padding token");
+    padding.token = ath_tokenizer_token(tokenizer, padding.id);
+  }
+  padding.length = (size_t)w->padding;
+  return ath_tokenizer_set_padding(tokenizer, &padding);
+}
+
+static ath_status check_wishes(const wishes *w) {
+  if (w->details && !w->json)
+    return ath_fail(ATH_USAGE, "--details are members of the objects that --json prints; add it");
+  if ((w->windows || w->stride > 0) && w->max_length == 0)
+    return ath_fail(ATH_USAGE, "windows need their length: add --max-length N");
+  return ATH_OK;
+}
+
+static ath_status encode_with(ath_tokenizer *tokenizer, const wishes *w,
+                              const ath_operands *operands) {
+  if (w->max_length > 0) ATH_TRY(set_truncation(tokenizer, w));
+  if (w->padding > 0) ATH_TRY(set_padding(tokenizer, w));
+  encoder *e = create_encoder((int)w->threads);
+  if (e == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to encode text");
+  e->style = (ath_encoding_style){tokenizer, w->json, flags_of(w)};
+  e->pair = w->pair;
+  e->pads = w->padding > 0;
+  ath_status status = operands->count > 0 ? encode_operands(e, operands) : encode_lines(e);
+  destroy_encoder(e);
+  return status;
+}
+
 static ath_status run(const ath_command *self, int argc, char **argv) {
-  const char *folder = NULL;
-  bool json = false, special = true;
-  int64_t threads = 0;
+  enum { LENGTH_MAX = 1 << 30 };
+  wishes w = {.special = true};
   const ath_option options[] = {
-    ATH_TOKENIZER_OPTION(folder),
-    {"json", ATH_OPTION_FLAG, &json, NULL,
+    ATH_TOKENIZER_OPTION(w.folder),
+    {"json", ATH_OPTION_FLAG, &w.json, NULL,
      .help = "Print one object a text: ids, tokens, offsets in code points"},
-    {"special-tokens", ATH_OPTION_FLAG, &special, NULL, .help = "Add [CLS] and [SEP]"},
-    {"threads", ATH_OPTION_INTEGER, &threads, "N", "Threads, 0 for one per core",
+    {"details", ATH_OPTION_FLAG, &w.details, NULL,
+     .help = "In the objects also type_ids, word_ids, sequence_ids and the masks"},
+    {"offsets", ATH_OPTION_FLAG, &w.offsets, NULL,
+     .help = "Print offsets in code points, without --json behind a second tab"},
+    {"special-tokens", ATH_OPTION_FLAG, &w.special, NULL, .help = "Add [CLS] and [SEP]"},
+    {"pair", ATH_OPTION_STRING, &w.pair, "TEXT",
+     .help = "Encode each text in a pair with this second one"},
+    {"max-length", ATH_OPTION_INTEGER, &w.max_length, "N",
+     "Cut to this many tokens, special ones included; 0 for not at all",
+     .minimum = 0, .maximum = LENGTH_MAX},
+    {"windows", ATH_OPTION_FLAG, &w.windows, NULL,
+     .help = "Give what --max-length cuts off as well, in windows"},
+    {"stride", ATH_OPTION_INTEGER, &w.stride, "N",
+     "Tokens that two windows in turn share; asks for --windows",
+     .minimum = 0, .maximum = LENGTH_MAX},
+    {"padding", ATH_OPTION_INTEGER, &w.padding, "N",
+     "Fill up to this many tokens; 0 for not at all", .minimum = 0, .maximum = LENGTH_MAX},
+    {"replace-invalid", ATH_OPTION_FLAG, &w.replace, NULL,
+     .help = "Replace what is not UTF-8 by U+FFFD instead of refusing it"},
+    {"threads", ATH_OPTION_INTEGER, &w.threads, "N", "Threads, 0 for one per core",
      .minimum = 0, .maximum = ATH_THREADS_MAX},
     {0},
   };
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
+  ATH_TRY(check_wishes(&w));
   ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
-  ath_status status;
-  encoder *e = create_encoder(tokenizer, (int)threads);
-  if (e == NULL) {
-    status = ath_fail(ATH_NO_MEMORY, "no memory to encode text");
-  } else {
-    e->json = json;
-    e->flags = ATH_ENCODE_TOKENS | (json ? ATH_ENCODE_OFFSETS : 0u) |
-               (special ? ATH_ENCODE_SPECIAL : 0u);
-    status = operands.count > 0 ? encode_operands(e, &operands) : encode_lines(e);
-    destroy_encoder(e);
-  }
+  ATH_TRY(ath_tokenizer_load(w.folder, &tokenizer));
+  ath_status status = encode_with(tokenizer, &w, &operands);
   ath_tokenizer_destroy(tokenizer);
   return status;
 }
@@ -219,9 +259,12 @@ const ath_command ath_command_tokenizer_encode = {
   .operands = "[TEXT…]",
   .details =
       "Without TEXT, each line of standard input is a text. A text gives one line: its tokens,\n"
-      "a tab, their ids.\n\n"
+      "a tab, their ids; with --windows one for each window, which with --json are the member\n"
+      "overflowing of the text's object.\n\n"
       "Examples:\n"
       "  athanor tokenizer encode --tokenizer run/tokenizer \"some text\"\n"
-      "  athanor tokenizer encode --tokenizer run/tokenizer --json < text.txt",
+      "  athanor tokenizer encode --tokenizer run/tokenizer --json < text.txt\n"
+      "  athanor tokenizer encode --tokenizer run/tokenizer --max-length 128 --stride 32 \\\n"
+      "    --json --details < text.txt",
   .run = run,
 };

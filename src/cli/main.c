@@ -10,7 +10,8 @@
 
 static const ath_command *const commands[] = {
   &ath_command_tokenizer_train, &ath_command_tokenizer_encode, &ath_command_tokenizer_decode,
-  &ath_command_tokenizer_info,  &ath_command_data_prepare,     &ath_command_data_inspect,
+  &ath_command_tokenizer_info,  &ath_command_tokenizer_bench,  &ath_command_tokenizer_convert,
+  &ath_command_data_prepare,    &ath_command_data_inspect,
   &ath_command_data_verify,     &ath_command_train,            &ath_command_eval,
   &ath_command_fill_mask,       &ath_command_export,
   &ath_command_plan,

@@ -29,10 +29,13 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
 PROFILE = " profile profile-steps"
 OPTIONS = {
-    "tokenizer train": "input output model vocab-size seed-size threads",
-    "tokenizer encode": "tokenizer json special-tokens threads",
+    "tokenizer train": "input output model vocab-size min-frequency seed-size threads",
+    "tokenizer encode": """tokenizer json details offsets special-tokens pair max-length windows
+        stride padding replace-invalid threads""",
     "tokenizer decode": "tokenizer skip-special-tokens",
     "tokenizer info": "tokenizer json",
+    "tokenizer bench": "tokenizer input offsets threads json",
+    "tokenizer convert": "lowercase",
     "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
         keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit json",

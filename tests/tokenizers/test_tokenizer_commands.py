@@ -62,7 +62,7 @@ def test_info_shows_size_and_special_tokens(tokenizer):
     (["encode", "--tokenizer", "/nonexistent", "a"], 6, "/nonexistent"),
     (["decode", "--tokenizer", "TOKENIZER", "4x"], 3, '"4x" is not an id'),
     (["decode", "--tokenizer", "TOKENIZER", "4", "99"], 3, "id 1 is 99, which is no token"),
-    (["train", "--model", "bpe", "--input", "a", "--output", "b"], 2, "--model bpe"),
+    (["train", "--model", "nonsense", "--input", "a", "--output", "b"], 2, "--model nonsense"),
     (["train", "--input", "/nonexistent.txt", "--output", "b"], 6, "/nonexistent.txt"),
 ])
 def test_faults_have_one_line_and_an_exit_code(arguments, code, part, tokenizer):
