@@ -8,53 +8,6 @@
 
 #define FILE_LIMIT ((size_t)1 << 30)
 
-/* "Replace, Sequence", for the error that an unknown type gets. */
-static void list_names(const ath_kind *const *kinds, size_t count, char *text, size_t room) {
-  text[0] = '\0';
-  for (size_t i = 0; i < count; i++) {
-    size_t used = strlen(text);
-    snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "", kinds[i]->name);
-  }
-}
-
-ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, size_t count,
-                         const ath_kind **out) {
-  ATH_TRY(ath_json_object(json));
-  ath_json type = ath_json_member(json, "type");
-  const char *name;
-  size_t length;
-  ATH_TRY(ath_json_string(&type, &name, &length));
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(kinds[i]->name, name) != 0) continue;
-    assert(kinds[i]->read != NULL && kinds[i]->write != NULL);
-    *out = kinds[i];
-    return ATH_OK;
-  }
-  char names[512];
-  assert(count > 0);
-  list_names(kinds, count, names, sizeof names);
-  return ath_json_fail(&type, ATH_UNSUPPORTED, "\"%.60s\" is not supported yet (supported: %s)",
-                       name, names);
-}
-
-ath_status ath_kind_read(const ath_json *json, const ath_kind *const *kinds, size_t count,
-                         ath_arena *arena, const ath_kind **kind, void **data) {
-  ATH_TRY(ath_kind_find(json, kinds, count, kind));
-  ATH_TRY((*kind)->read(json, arena, data));
-  assert(*data != NULL);
-  return ATH_OK;
-}
-
-enum { NESTING_MAX = 16 };
-
-ath_status ath_check_nesting(const ath_json *json) {
-  int depth = 0;
-  for (const ath_json *j = json; j != NULL; j = j->parent) depth++;
-  if (depth > 2 * NESTING_MAX)
-    return ath_json_fail(json, ATH_INVALID, "sequences nested more than %d deep", NESTING_MAX);
-  return ATH_OK;
-}
-
 /* Reads a part of the root where it is there and not null. */
 #define READ_PART(role)                                                 \
   do {                                                                  \

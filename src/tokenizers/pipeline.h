@@ -203,12 +203,35 @@ typedef struct ath_kind {
   void (*write)(const void *data, ath_json_writer *out);
 } ath_kind;
 
-/* Finds the kind that "type" names; ATH_UNSUPPORTED, listing what there is, if none is. */
-ath_status ath_kind_find(const ath_json *json, const ath_kind *const *kinds, size_t count,
-                         const ath_kind **out) ATH_MUST_CHECK;
-/* Finds it and reads the part's data. */
-ath_status ath_kind_read(const ath_json *json, const ath_kind *const *kinds, size_t count,
-                         ath_arena *arena, const ath_kind **kind, void **data) ATH_MUST_CHECK;
+/* All kinds of one role: kinds.c in the role's folder. */
+typedef struct ath_kinds {
+  const ath_kind *const *items;
+  size_t count;
+} ath_kinds;
+
+/* A part whatever its role. `base` is the first member of every kind's table, so that its address
+ * is the whole table's: ATH_KIND_OF. */
+typedef struct ath_part {
+  const ath_kind *kind;
+  const void *data;
+} ath_part;
+#define ATH_KIND_OF(role, part) ((const role *)(const void *)(part).kind)
+
+/* Reads the part whose kind "type" names; ATH_UNSUPPORTED, listing what there is, if none does. */
+ath_status ath_part_read(const ath_json *json, const ath_kinds *kinds, ath_arena *arena,
+                         ath_part *out) ATH_MUST_CHECK;
+/* {"type": …} and the members that the kind writes itself; `key` is NULL in a list. */
+void ath_part_write(const char *key, ath_part part, ath_json_writer *out);
+
+/* Parts of one role one after another: {"type": "Sequence", KEY: […]}. `*data` becomes an
+ * ath_sequence. They may be nested a few deep. */
+typedef struct ath_sequence {
+  size_t count;
+  ath_part items[];
+} ath_sequence;
+ath_status ath_sequence_read(const ath_json *json, const char *key, const ath_kinds *kinds,
+                             ath_arena *arena, void **data) ATH_MUST_CHECK;
+void ath_sequence_write(const ath_sequence *self, const char *key, ath_json_writer *out);
 
 /* For kinds that have no members but "type". */
 ath_status ath_read_nothing(const ath_json *json, ath_arena *arena, void **data) ATH_MUST_CHECK;
@@ -299,8 +322,7 @@ typedef struct ath_post_processor {
 } ath_post_processor;
 typedef struct ath_decoder { const ath_decoder_kind *kind; const void *data; } ath_decoder;
 
-/* Each reads a part that is there (not null); kinds.c of the role's folder lists the kinds. A
- * sequence reads its items through them. */
+/* Each reads a part that is there (not null). */
 ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out)
     ATH_MUST_CHECK;
 ath_status ath_pre_tokenizer_read(const ath_json *json, ath_arena *arena, ath_pre_tokenizer *out)
@@ -310,9 +332,5 @@ ath_status ath_post_processor_read(const ath_json *json, ath_arena *arena,
                                    ath_post_processor *out) ATH_MUST_CHECK;
 ath_status ath_decoder_read(const ath_json *json, ath_arena *arena, ath_decoder *out)
     ATH_MUST_CHECK;
-
-/* Sequences are read as deep as the file nests them, so that depth is limited: call it in each
- * sequence's reader. A sequence adds two levels to the path, the list and its item. */
-ath_status ath_check_nesting(const ath_json *json) ATH_MUST_CHECK;
 
 #endif

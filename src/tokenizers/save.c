@@ -7,19 +7,11 @@
 
 #define JSON_LIMIT ((size_t)1 << 30)
 
-/* {"type": …} and the members that the part writes itself. */
-static void write_part(const char *key, const ath_kind *kind, const void *data,
-                       ath_json_writer *out) {
-  ath_json_open(out, key, '{');
-  ath_json_put_text(out, "type", kind->name);
-  kind->write(data, out);
-  ath_json_close(out, '}');
-}
-
 #define WRITE_PART(self, member, out)                                                   \
   do {                                                                                  \
     if ((self)->member.kind == NULL) ath_json_put_null(out, #member);                   \
-    else write_part(#member, &(self)->member.kind->base, (self)->member.data, out);     \
+    else ath_part_write(#member, (ath_part){&(self)->member.kind->base, (self)->member.data}, \
+                        out);                                                           \
   } while (0)
 
 ath_status ath_tokenizer_write(const ath_tokenizer *self, ath_buffer *out) {

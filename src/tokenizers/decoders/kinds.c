@@ -1,7 +1,7 @@
 /* kinds.c: which decoders there are. */
 #include "tokenizers/decoders/kinds.h"
 
-static const ath_kind *const kinds[] = {
+static const ath_kind *const items[] = {
   &ath_decoder_byte_fallback.base,
   &ath_decoder_byte_level.base,
   &ath_decoder_ctc.base,
@@ -14,11 +14,11 @@ static const ath_kind *const kinds[] = {
   &ath_decoder_word_piece.base,
 };
 
+const ath_kinds ath_decoder_kinds = {items, sizeof items / sizeof *items};
+
 ath_status ath_decoder_read(const ath_json *json, ath_arena *arena, ath_decoder *out) {
-  const ath_kind *kind;
-  void *data;
-  ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));
-  /* `base` is the first member, so its address is the table's. */
-  *out = (ath_decoder){(const ath_decoder_kind *)(const void *)kind, data};
+  ath_part part;
+  ATH_TRY(ath_part_read(json, &ath_decoder_kinds, arena, &part));
+  *out = (ath_decoder){ATH_KIND_OF(ath_decoder_kind, part), part.data};
   return ATH_OK;
 }

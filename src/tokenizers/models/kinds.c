@@ -1,12 +1,14 @@
 /* kinds.c: which models there are. */
 #include "tokenizers/models/kinds.h"
 
-static const ath_kind *const kinds[] = {
+static const ath_kind *const items[] = {
   &ath_model_bpe.base,
   &ath_model_unigram.base,
   &ath_model_wordlevel.base,
   &ath_model_wordpiece.base,
 };
+
+static const ath_kinds kinds = {items, sizeof items / sizeof *items};
 
 /* Files from before 2020 have no "type": the members tell what it is. */
 static const ath_model_kind *guess(const ath_json *json) {
@@ -21,15 +23,14 @@ ath_status ath_model_read(const ath_json *json, ath_arena *arena, ath_model *out
   ATH_TRY(ath_json_object(json));
   ath_json type = ath_json_member(json, "type");
   const ath_model_kind *guessed = type.value == NULL ? guess(json) : NULL;
-  void *data;
   if (guessed != NULL) {
+    void *data;
     ATH_TRY(guessed->base.read(json, arena, &data));
     *out = (ath_model){guessed, data};
     return ATH_OK;
   }
-  const ath_kind *kind;
-  ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));
-  /* `base` is the first member, so its address is the table's. */
-  *out = (ath_model){(const ath_model_kind *)(const void *)kind, data};
+  ath_part part;
+  ATH_TRY(ath_part_read(json, &kinds, arena, &part));
+  *out = (ath_model){ATH_KIND_OF(ath_model_kind, part), part.data};
   return ATH_OK;
 }

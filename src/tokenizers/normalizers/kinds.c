@@ -1,7 +1,7 @@
 /* kinds.c: which normalisers there are. */
 #include "tokenizers/normalizers/kinds.h"
 
-static const ath_kind *const kinds[] = {
+static const ath_kind *const items[] = {
   &ath_normalizer_bert.base,
   &ath_normalizer_byte_level.base,
   &ath_normalizer_lowercase.base,
@@ -18,11 +18,11 @@ static const ath_kind *const kinds[] = {
   &ath_normalizer_strip_accents.base,
 };
 
+const ath_kinds ath_normalizer_kinds = {items, sizeof items / sizeof *items};
+
 ath_status ath_normalizer_read(const ath_json *json, ath_arena *arena, ath_normalizer *out) {
-  const ath_kind *kind;
-  void *data;
-  ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));
-  /* `base` is the first member, so its address is the table's. */
-  *out = (ath_normalizer){(const ath_normalizer_kind *)(const void *)kind, data};
+  ath_part part;
+  ATH_TRY(ath_part_read(json, &ath_normalizer_kinds, arena, &part));
+  *out = (ath_normalizer){ATH_KIND_OF(ath_normalizer_kind, part), part.data};
   return ATH_OK;
 }

@@ -1,7 +1,7 @@
 /* kinds.c: which post-processors there are. */
 #include "tokenizers/post_processors/kinds.h"
 
-static const ath_kind *const kinds[] = {
+static const ath_kind *const items[] = {
   &ath_post_processor_bert.base,
   &ath_post_processor_byte_level.base,
   &ath_post_processor_roberta.base,
@@ -9,12 +9,12 @@ static const ath_kind *const kinds[] = {
   &ath_post_processor_template.base,
 };
 
+const ath_kinds ath_post_processor_kinds = {items, sizeof items / sizeof *items};
+
 ath_status ath_post_processor_read(const ath_json *json, ath_arena *arena,
                                    ath_post_processor *out) {
-  const ath_kind *kind;
-  void *data;
-  ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));
-  /* `base` is the first member, so its address is the table's. */
-  *out = (ath_post_processor){(const ath_post_processor_kind *)(const void *)kind, data};
+  ath_part part;
+  ATH_TRY(ath_part_read(json, &ath_post_processor_kinds, arena, &part));
+  *out = (ath_post_processor){ATH_KIND_OF(ath_post_processor_kind, part), part.data};
   return ATH_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "tokenizers/pipeline.h"
 
+extern const ath_kinds ath_post_processor_kinds; /* all of them */
 extern const ath_post_processor_kind ath_post_processor_bert, ath_post_processor_byte_level,
     ath_post_processor_roberta, ath_post_processor_sequence, ath_post_processor_template;
 

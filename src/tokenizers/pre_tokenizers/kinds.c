@@ -1,7 +1,7 @@
 /* kinds.c: which pre-tokenisers there are. */
 #include "tokenizers/pre_tokenizers/kinds.h"
 
-static const ath_kind *const kinds[] = {
+static const ath_kind *const items[] = {
   &ath_pre_tokenizer_bert.base,
   &ath_pre_tokenizer_byte_level.base,
   &ath_pre_tokenizer_delimiter.base,
@@ -16,11 +16,11 @@ static const ath_kind *const kinds[] = {
   &ath_pre_tokenizer_whitespace_split.base,
 };
 
+const ath_kinds ath_pre_tokenizer_kinds = {items, sizeof items / sizeof *items};
+
 ath_status ath_pre_tokenizer_read(const ath_json *json, ath_arena *arena, ath_pre_tokenizer *out) {
-  const ath_kind *kind;
-  void *data;
-  ATH_TRY(ath_kind_read(json, kinds, sizeof kinds / sizeof *kinds, arena, &kind, &data));
-  /* `base` is the first member, so its address is the table's. */
-  *out = (ath_pre_tokenizer){(const ath_pre_tokenizer_kind *)(const void *)kind, data};
+  ath_part part;
+  ATH_TRY(ath_part_read(json, &ath_pre_tokenizer_kinds, arena, &part));
+  *out = (ath_pre_tokenizer){ATH_KIND_OF(ath_pre_tokenizer_kind, part), part.data};
   return ATH_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "tokenizers/pipeline.h"
 
+extern const ath_kinds ath_pre_tokenizer_kinds; /* all of them */
 extern const ath_pre_tokenizer_kind ath_pre_tokenizer_bert, ath_pre_tokenizer_byte_level,
     ath_pre_tokenizer_delimiter, ath_pre_tokenizer_digits, ath_pre_tokenizer_fixed_length,
     ath_pre_tokenizer_metaspace, ath_pre_tokenizer_punctuation, ath_pre_tokenizer_scripts,
