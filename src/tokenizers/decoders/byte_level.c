@@ -5,37 +5,10 @@
  * The members mean nothing to a decoder. A piece with any other letter is taken as it stands; what
  * is no UTF-8 in the end becomes U+FFFD. */
 #include "tokenizers/byte_alphabet.h"
+#include "tokenizers/byte_level.h"
 #include "tokenizers/characters.h"
 #include "tokenizers/decoders/kinds.h"
 #include "tokenizers/decoders/pieces.h"
-
-typedef struct byte_level {
-  bool add_prefix_space, trim_offsets, use_regex;
-} byte_level;
-
-static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
-  static const char *const known[] = {"type", "add_prefix_space", "trim_offsets", "use_regex",
-                                      NULL};
-  ath_json_check_keys(json, known);
-  byte_level *self = ath_arena_alloc(arena, sizeof *self);
-  if (self == NULL) return ATH_NO_MEMORY;
-  ath_json space = ath_json_member(json, "add_prefix_space");
-  ath_json trim = ath_json_member(json, "trim_offsets");
-  ath_json regex = ath_json_member(json, "use_regex");
-  self->use_regex = true; /* as in old files */
-  ATH_TRY(ath_json_required_flag(&space, &self->add_prefix_space));
-  ATH_TRY(ath_json_required_flag(&trim, &self->trim_offsets));
-  ATH_TRY(ath_json_flag(&regex, &self->use_regex));
-  *data = self;
-  return ATH_OK;
-}
-
-static void write(const void *data, ath_json_writer *out) {
-  const byte_level *self = data;
-  ath_json_put_flag(out, "add_prefix_space", self->add_prefix_space);
-  ath_json_put_flag(out, "trim_offsets", self->trim_offsets);
-  ath_json_put_flag(out, "use_regex", self->use_regex);
-}
 
 static ath_status put(ath_string piece, ath_buffer *out) {
   size_t before = out->length;
@@ -63,4 +36,5 @@ static ath_status apply(const void *data, const ath_pieces *in, ath_pieces *out)
   return status == ATH_OK ? ath_pieces_end(out) : status;
 }
 
-const ath_decoder_kind ath_decoder_byte_level = {{"ByteLevel", read, write}, apply};
+const ath_decoder_kind ath_decoder_byte_level = {
+    {"ByteLevel", ath_byte_level_read_strictly, ath_byte_level_write}, apply};

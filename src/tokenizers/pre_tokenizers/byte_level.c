@@ -9,37 +9,10 @@
 #endif
 
 #include "tokenizers/byte_alphabet.h"
+#include "tokenizers/byte_level.h"
 #include "tokenizers/pre_tokenizers/cutter.h"
 #include "tokenizers/pre_tokenizers/kinds.h"
 #include "tokenizers/scanners.h"
-
-typedef struct byte_level {
-  bool add_prefix_space, trim_offsets, use_regex;
-} byte_level;
-
-static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
-  static const char *const known[] = {"type", "add_prefix_space", "trim_offsets", "use_regex",
-                                      NULL};
-  ath_json_check_keys(json, known);
-  byte_level *self = ath_arena_alloc(arena, sizeof *self);
-  if (self == NULL) return ATH_NO_MEMORY;
-  *self = (byte_level){true, true, true};
-  ath_json prefix = ath_json_member(json, "add_prefix_space");
-  ath_json trim = ath_json_member(json, "trim_offsets");
-  ath_json regex = ath_json_member(json, "use_regex");
-  ATH_TRY(ath_json_flag(&prefix, &self->add_prefix_space));
-  ATH_TRY(ath_json_flag(&trim, &self->trim_offsets));
-  ATH_TRY(ath_json_flag(&regex, &self->use_regex));
-  *data = self;
-  return ATH_OK;
-}
-
-static void write(const void *data, ath_json_writer *out) {
-  const byte_level *self = data;
-  ath_json_put_flag(out, "add_prefix_space", self->add_prefix_space);
-  ath_json_put_flag(out, "trim_offsets", self->trim_offsets);
-  ath_json_put_flag(out, "use_regex", self->use_regex);
-}
 
 /* Writes the characters of these bytes; returns where they end, which is at most twice as far.
  * Two bytes are always written. */
@@ -126,7 +99,7 @@ static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text
   return next.take(next.context, run, &piece);
 }
 
-static ath_status cut(const byte_level *self, ath_run *run, ath_text_buffer *word,
+static ath_status cut(const ath_byte_level *self, ath_run *run, ath_text_buffer *word,
                       const ath_text *text, ath_sink next) {
   bool space = self->add_prefix_space && text->bytes[0] != ' ';
   if (!self->use_regex) return give(run, word, text, 0, text->length, space, next);
@@ -152,4 +125,4 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_byte_level = {
-    {"ByteLevel", read, write}, split, ath_needs_no_origins};
+    {"ByteLevel", ath_byte_level_read, ath_byte_level_write}, split, ath_needs_no_origins};

@@ -1,0 +1,21 @@
+/* byte_level.h: what "ByteLevel" has in tokenizer.json, as pre-tokeniser, post-processor and
+ * decoder alike. Each role heeds its own share of it.
+ *
+ * {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true} */
+#ifndef ATHANOR_TOKENIZERS_BYTE_LEVEL_H
+#define ATHANOR_TOKENIZERS_BYTE_LEVEL_H
+
+#include "tokenizers/pipeline.h"
+
+typedef struct ath_byte_level {
+  bool add_prefix_space, trim_offsets, use_regex; /* true where the file does not say */
+} ath_byte_level;
+
+/* `*data` becomes an ath_byte_level. */
+ath_status ath_byte_level_read(const ath_json *json, ath_arena *arena, void **data) ATH_MUST_CHECK;
+/* The same, but the two members that the oldest files have must be there. */
+ath_status ath_byte_level_read_strictly(const ath_json *json, ath_arena *arena, void **data)
+    ATH_MUST_CHECK;
+void ath_byte_level_write(const void *data, ath_json_writer *out);
+
+#endif
