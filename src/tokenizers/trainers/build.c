@@ -85,18 +85,22 @@ static ath_status build_model(const ath_unigram_piece *pieces, size_t count, ath
   return ATH_OK;
 }
 
-static ath_status build(ath_tokenizer *self, const ath_unigram_piece *pieces, size_t count) {
-  ath_unigram *model = NULL;
-  ATH_TRY(build_model(pieces, count, self->arena, &model));
-  self->model = (ath_model){&ath_model_unigram, model};
+ath_status ath_tokenizer_build_parts(ath_tokenizer *self, const char *text) {
   json_error_t error;
-  json_t *tree = json_loads(pipeline, JSON_REJECT_DUPLICATES, &error);
+  json_t *tree = json_loads(text, JSON_REJECT_DUPLICATES, &error);
   if (tree == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a tokenizer");
   ath_json root = {.value = tree, .key = "built-in pipeline"};
   ath_status status = ath_tokenizer_read_parts(&root, self);
   json_decref(tree);
   ATH_TRY(status);
   return ath_tokenizer_finish(self);
+}
+
+static ath_status build(ath_tokenizer *self, const ath_unigram_piece *pieces, size_t count) {
+  ath_unigram *model = NULL;
+  ATH_TRY(build_model(pieces, count, self->arena, &model));
+  self->model = (ath_model){&ath_model_unigram, model};
+  return ath_tokenizer_build_parts(self, pipeline);
 }
 
 ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,

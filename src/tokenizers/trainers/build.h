@@ -10,8 +10,6 @@
 enum { ATH_BUILD_SPECIALS = 5 };
 /* [CLS] [SEP] <unk> <pad> [MASK] */
 extern const char *const ath_build_specials[ATH_BUILD_SPECIALS];
-/* <s> <pad> </s> <unk> <mask>: those of byte-level BPE, with roberta-base's ids but the last. */
-extern const char *const ath_build_bpe_specials[ATH_BUILD_SPECIALS];
 
 /* A piece of a Unigram vocabulary: UTF-8 without NUL, and its log probability. */
 typedef struct ath_unigram_piece {
@@ -34,11 +32,19 @@ ath_status ath_tokenizer_build_bpe(const ath_merge *merges, size_t count, int32_
                                    ath_tokenizer **out) ATH_MUST_CHECK;
 /* The same without merges and special tokens, to cut text into words of letters. */
 ath_status ath_tokenizer_build_byte_cutter(ath_tokenizer **out) ATH_MUST_CHECK;
-enum { ATH_BUILD_LETTERS = 0x144 }; /* one past the last letter's code point */
+
+/* Completes a tokenizer made here, whose model is set: reads the other parts from a text like
+ * tokenizer.json, which is ours, and finishes it. */
+ath_status ath_tokenizer_build_parts(ath_tokenizer *self, const char *text) ATH_MUST_CHECK;
 
 /* Is given each word in turn; the bytes are valid during the call. Another status than ATH_OK
  * ends the walk and is passed on. */
 typedef ath_status (*ath_word_visitor)(void *context, const char *word, size_t length);
+
+enum { ATH_BUILD_LETTERS = 0x144 }; /* one past the last letter's code point */
+/* The tokens that byte-level BPE begins with, ATH_BPE_VOCAB_MIN of them: <s> <pad> </s> <unk>
+ * <mask>, with roberta-base's ids but the last, and the letters of the 256 bytes by code point. */
+ath_status ath_build_bpe_first_tokens(ath_word_visitor visit, void *context) ATH_MUST_CHECK;
 
 /* Calls `visit` for each word that encoding this text would hand to the model: normalised, with
  * its Metaspace mark. Special tokens typed in the text are left out. ATH_INVALID, with the byte's

@@ -9,8 +9,7 @@
 #include "tokenizers/tokenizer.h"
 #include "tokenizers/trainers/build.h"
 
-const char *const ath_build_bpe_specials[ATH_BUILD_SPECIALS] = {"<s>", "<pad>", "</s>", "<unk>",
-                                                                "<mask>"};
+static const char *const specials[ATH_BUILD_SPECIALS] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
 
 #define ADDED(id, content, lstrip) \
   "{\"id\":" #id ",\"content\":\"" content "\",\"lstrip\":" #lstrip \
@@ -32,24 +31,25 @@ static const char pipeline[] =
 /* Without added tokens: one that the text spells is text to the trainer, as in the reference. */
 static const char cutter[] = "{\"version\":\"1.0\",\"pre_tokenizer\":" BYTE_LEVEL(false) "}";
 
-static ath_status add_token(ath_vocabulary *self, const char *bytes, size_t length) {
+ath_status ath_build_bpe_first_tokens(ath_word_visitor visit, void *context) {
+  for (size_t i = 0; i < ATH_BUILD_SPECIALS; i++)
+    ATH_TRY(visit(context, specials[i], strlen(specials[i])));
+  for (uint32_t c = 0; c < ATH_BUILD_LETTERS; c++) {
+    int byte = ath_letter_byte(c);
+    if (byte < 0) continue;
+    ATH_TRY(visit(context, ath_byte_letters[byte].utf8, ath_byte_letters[byte].length));
+  }
+  return ATH_OK;
+}
+
+/* An ath_word_visitor. */
+static ath_status add_token(void *vocabulary, const char *bytes, size_t length) {
+  ath_vocabulary *self = vocabulary;
   const char *copy = ath_arena_string_n(self->arena, bytes, length);
   if (copy == NULL) return ATH_NO_MEMORY;
   const ath_vocabulary_entry *other;
   bool added = ath_vocabulary_add(self, copy, length, (int32_t)self->count, &other);
   return added ? ATH_OK : ath_fail(ATH_INVALID, "the token \"%.100s\" is there twice", copy);
-}
-
-static ath_status add_first_tokens(ath_vocabulary *self) {
-  for (size_t i = 0; i < ATH_BUILD_SPECIALS; i++)
-    ATH_TRY(add_token(self, ath_build_bpe_specials[i], strlen(ath_build_bpe_specials[i])));
-  for (uint32_t c = 0; c < ATH_BUILD_LETTERS; c++) {
-    int byte = ath_letter_byte(c);
-    if (byte < 0) continue;
-    ATH_TRY(add_token(self, ath_byte_letters[byte].utf8, ath_byte_letters[byte].length));
-  }
-  assert(self->count == ATH_BPE_VOCAB_MIN);
-  return ATH_OK;
 }
 
 /* Adds what a merge makes, if it is the next token. */
@@ -75,7 +75,8 @@ static ath_status build_model(const ath_merge *merges, size_t count, int32_t voc
   ATH_TRY(ath_bpe_create(arena, &model));
   ATH_TRY(ath_vocabulary_init(&model->vocabulary, arena, (size_t)vocab_size, vocab_size));
   ATH_TRY(ath_merges_init(&model->merges, arena, count));
-  ATH_TRY(add_first_tokens(&model->vocabulary));
+  ATH_TRY(ath_build_bpe_first_tokens(add_token, &model->vocabulary));
+  assert(model->vocabulary.count == ATH_BPE_VOCAB_MIN);
   for (size_t i = 0; i < count; i++) {
     ATH_TRY(add_made(&model->vocabulary, &merges[i]));
     ath_merges_add(&model->merges, merges[i]);
@@ -89,14 +90,7 @@ static ath_status build(ath_tokenizer *self, const ath_merge *merges, size_t cou
   ath_bpe *model;
   ATH_TRY(build_model(merges, count, vocab_size, self->arena, &model));
   self->model = (ath_model){&ath_model_bpe, model};
-  json_error_t error;
-  json_t *tree = json_loads(parts, JSON_REJECT_DUPLICATES, &error);
-  if (tree == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a tokenizer");
-  ath_json root = {.value = tree, .key = "built-in pipeline"};
-  ath_status status = ath_tokenizer_read_parts(&root, self);
-  json_decref(tree);
-  ATH_TRY(status);
-  return ath_tokenizer_finish(self);
+  return ath_tokenizer_build_parts(self, parts);
 }
 
 static ath_status build_with(const ath_merge *merges, size_t count, int32_t vocab_size,

@@ -75,24 +75,13 @@ static uint64_t pair_of(int32_t left, int32_t right) {
 
 /* --- tokens --------------------------------------------------------------------------------- */
 
-static ath_status add_token(trainer *self, const char *bytes, size_t length) {
+/* An ath_word_visitor. */
+static ath_status add_token(void *context, const char *bytes, size_t length) {
+  trainer *self = context;
   assert(self->vocab_size < self->options.vocab_size);
   ATH_TRY(ath_hash_map_set(self->tokens, bytes, length, self->vocab_size));
   ATH_TRY(ath_buffer_append(&self->text, bytes, length));
   self->starts[++self->vocab_size] = self->text.length;
-  return ATH_OK;
-}
-
-/* The special tokens and the letters, by code point as the reference has them. */
-static ath_status add_first_tokens(trainer *self) {
-  for (size_t i = 0; i < ATH_BUILD_SPECIALS; i++)
-    ATH_TRY(add_token(self, ath_build_bpe_specials[i], strlen(ath_build_bpe_specials[i])));
-  for (uint32_t c = 0; c < ATH_BUILD_LETTERS; c++) {
-    int byte = ath_letter_byte(c);
-    if (byte < 0) continue;
-    ATH_TRY(add_token(self, ath_byte_letters[byte].utf8, ath_byte_letters[byte].length));
-  }
-  assert(self->vocab_size == ATH_BPE_VOCAB_MIN);
   return ATH_OK;
 }
 
@@ -211,7 +200,8 @@ static ath_status prepare(trainer *self) {
   for (uint32_t c = 0; c < ATH_BUILD_LETTERS; c++)
     if (ath_letter_byte(c) >= 0) ids[c] = next++;
   ATH_TRY(allocate(self));
-  ATH_TRY(add_first_tokens(self));
+  ATH_TRY(ath_build_bpe_first_tokens(add_token, self));
+  assert(self->vocab_size == ATH_BPE_VOCAB_MIN);
   for (size_t w = 0; w < self->words.count; w++) {
     spell_word(self, w, ids);
     const int32_t *symbols = self->symbols + self->words.starts[w];
