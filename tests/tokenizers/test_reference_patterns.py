@@ -1,20 +1,16 @@
 """Random Split, ByteLevel and Replace, with strings and regular expressions, beside the tokenizers
 library: words and offsets, decoded texts and written files must be equal.
 
-ATHANOR_TEXT_CASES sets the number of random texts (default 6,000), ATHANOR_TEXT_SEED the seed.
+Variables of pieces.py set the number of random texts and the seed.
 """
 import json
-import os
 import random
 
 import pytest
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from test_reference_text_parts import encoded, random_character, serve
-
-CASES = int(os.environ.get("ATHANOR_TEXT_CASES", "6000"))
-SEED = int(os.environ.get("ATHANOR_TEXT_SEED", "0"))
-TEXTS = 50  # per tokenizer
+from pieces import (CASES, SEED, TEXTS, ask_decodings, ask_encodings, encoded, random_character,
+                    report, serve)
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CL100K = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
@@ -97,18 +93,9 @@ def comes_from_nowhere(tokens):
 @pytest.mark.parametrize("part", range(4))
 def test_patterns_cut_and_replace_as_in_the_reference(part, tmp_path):
     source = random.Random(1000 * part + 31 + SEED)
-    requests, cases = [], []
-    for number in range(CASES // TEXTS // 4):
-        tokenizer = random_tokenizer(source)
-        path = tmp_path / f"{number}.json"
-        path.write_text(tokenizer.to_str())
-        texts = [random_text(source) for _ in range(TEXTS)]
-        requests.append(f"encode {path} " + " ".join(t.encode().hex() for t in texts))
-        cases += [(tokenizer, text) for text in texts]
-    answers = serve(requests)
-    assert len(answers) == len(cases)
     differences = []
-    for (tokenizer, text), line in zip(cases, answers):
+    for tokenizer, text, line in ask_encodings(source, tmp_path, CASES // TEXTS // 4,
+                                               random_tokenizer, random_text):
         try:
             encoding = tokenizer.encode(text)
         except BaseException as failure:  # some texts that a Replace makes longer and shorter
@@ -122,31 +109,20 @@ def test_patterns_cut_and_replace_as_in_the_reference(part, tmp_path):
     assert not differences, report(differences)
 
 
-def report(differences):
-    lines = [f"{len(differences)} differences"]
-    for tokenizer, text, theirs, ours in sorted(differences, key=lambda d: len(d[1]))[:6]:
-        state = json.loads(tokenizer.to_str())
-        lines += [json.dumps([state["normalizer"], state["pre_tokenizer"]]), ascii(text),
-                  "  reference " + ascii(theirs), "  ours      " + ascii(ours)]
-    return "\n".join(lines)
-
-
 def test_patterns_replace_in_decoders_as_in_the_reference(tmp_path):
     source = random.Random(77 + SEED)
-    requests, cases = [], []
     pieces = [("<unk>", 0.0)] + [(p, -1.0) for p in dict.fromkeys(PARTS)]
-    for number in range(CASES // TEXTS // 4):
+
+    def random_decoding(source):
         tokenizer = Tokenizer(models.Unigram(pieces, 0))
         tokenizer.decoder = decoders.Replace(*random_replacement(source))
-        path = tmp_path / f"{number}.json"
-        path.write_text(tokenizer.to_str())
-        lists = [[source.randrange(1, len(pieces)) for _ in range(source.randint(1, 8))]
-                 for _ in range(TEXTS)]
-        requests.append(f"decode {path} " + " ".join(",".join(map(str, i)) for i in lists))
-        cases += [(tokenizer, ids) for ids in lists]
-    answers = serve(requests)
-    assert len(answers) == len(cases)
-    for (tokenizer, ids), line in zip(cases, answers):
+        return tokenizer
+
+    def random_ids(source):
+        return [source.randrange(1, len(pieces)) for _ in range(source.randint(1, 8))]
+
+    for tokenizer, ids, line in ask_decodings(source, tmp_path, CASES // TEXTS // 4,
+                                              random_decoding, random_ids):
         assert bytes.fromhex(line).decode() == tokenizer.decode(ids, False), tokenizer.to_str()
 
 

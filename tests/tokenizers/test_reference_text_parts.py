@@ -2,43 +2,22 @@
 tokens and offsets, decoded texts and written files must be equal.
 
 The model is a Unigram that knows nothing but <unk>, so that each word is a token that shows its
-text. ATHANOR_TEXT_CASES sets the number of random texts (default 6,000).
+text. Variables of pieces.py set the number of texts and the seed.
 """
-import json
-import os
 import random
-import subprocess
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-PROGRAM = os.path.join(os.environ.get("ATHANOR_PROGRAMS", "build/tests"),
-                       "tokenizers_program_pieces")
-CASES = int(os.environ.get("ATHANOR_TEXT_CASES", "6000"))
-TEXTS = 50  # per tokenizer
+from pieces import (CASES, SEED, TEXTS, ask_decodings, ask_encodings, encoded, random_character,
+                    report, serve)
 
-RANGES = [(0x20, 0x7F), (0x20, 0x7F), (0x41, 0x5B), (0, 0x20), (0x7F, 0x100), (0x100, 0x250),
-          (0x300, 0x370), (0x300, 0x370), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00),
-          (0xE00, 0x1000), (0x1100, 0x1200), (0x1AB0, 0x1B00), (0x1DC0, 0x1E00), (0x1E00, 0x2000),
-          (0x2000, 0x2070), (0x20A0, 0x2190), (0x2460, 0x2500), (0x3000, 0x3100),
-          (0x3100, 0x3400), (0x4E00, 0x5000), (0xA640, 0xA6A0), (0xAC00, 0xAD00), (0xD7B0, 0xD800),
-          (0xE000, 0xE010), (0xF900, 0xFB00), (0xFB00, 0xFB50), (0xFDF0, 0xFFFF),
-          (0x10000, 0x10100), (0x11000, 0x11A00), (0x1D150, 0x1D200), (0x1D400, 0x1D450),
-          (0x1F1E0, 0x1F200), (0x1F300, 0x1F700), (0x20000, 0x20100), (0x2F800, 0x2FA20),
-          (0xE0000, 0xE0200), (0, 0x110000)]
 WORDS = [" ", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u200d", "\u200b", "\ufeff", "a",
          "Ab", "hello", "1", "42", "½", "-", "--", "!", "_", "▁", "é", "e\u0301", "É",
          "e\u0323\u0301",
          "\u1106\u1161\u11af", "각", "가\u11a8", "İ", "Σ", "ß", "ﬁ", "①", "…", "ﾊﾟ", "か\u3099",
          "你好", "👩\u200d👩\u200d👧", "🇩🇪", "👍🏽", "שָׁ", "مَ", "\u0344", "\u0f73", "\u0958",
          "क्षि", "\u0000", "\ufffd", "\u212b", "x", "##", "[UNK]", "'s", "``"]
-
-
-def random_character(source):
-    while True:
-        c = source.randrange(*source.choice(RANGES))
-        if not 0xD800 <= c < 0xE000:
-            return chr(c)
 
 
 def random_text(source):
@@ -91,13 +70,6 @@ def random_tokenizer(source):
     return tokenizer
 
 
-def serve(requests):
-    done = subprocess.run([PROGRAM], input="\n".join(requests).encode() + b"\n",
-                          capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode().split("\n")[:-1]
-
-
 def is_jamo(c):
     return "\u1100" <= c <= "\u11ff" or "\u3131" <= c <= "\u318e" or "\uffa0" <= c <= "\uffdc"
 
@@ -116,43 +88,18 @@ def agree(ours, theirs, lenient):
         a[:2] == b[:2] and a[2] >= b[2] for a, b in zip(ours, theirs))
 
 
-def encoded(line):
-    if line.startswith("!"):
-        return line
-    tokens = [item.split(":") for item in line.split(" ")[:-1]]
-    return [(bytes.fromhex(t).decode(), int(s), int(e)) for t, s, e in tokens]
-
-
 @pytest.mark.parametrize("part", range(4))
 def test_random_chains_cut_texts_as_the_reference_does(part, tmp_path):
-    source = random.Random(1000 * part + int(os.environ.get("ATHANOR_TEXT_SEED", "0")))
-    requests, cases = [], []
-    for number in range(CASES // TEXTS // 4):
-        tokenizer = random_tokenizer(source)
-        path = tmp_path / f"{number}.json"
-        path.write_text(tokenizer.to_str())
-        texts = [random_text(source) for _ in range(TEXTS)]
-        requests.append(f"encode {path} " + " ".join(t.encode().hex() for t in texts))
-        cases += [(tokenizer, text) for text in texts]
-    answers = serve(requests)
-    assert len(answers) == len(cases)
+    source = random.Random(1000 * part + SEED)
     differences = []
-    for (tokenizer, text), line in zip(cases, answers):
+    for tokenizer, text, line in ask_encodings(source, tmp_path, CASES // TEXTS // 4,
+                                               random_tokenizer, random_text):
         encoding = tokenizer.encode(text)
         theirs = [(t, s, e) for t, (s, e) in zip(encoding.tokens, encoding.offsets)]
         ours = encoded(line)
         if not agree(ours, theirs, joins_hangul(tokenizer, text)):
             differences.append((tokenizer, text, theirs, ours))
     assert not differences, report(differences)
-
-
-def report(differences):
-    lines = [f"{len(differences)} differences"]
-    for tokenizer, text, theirs, ours in sorted(differences, key=lambda d: len(d[1]))[:4]:
-        state = json.loads(tokenizer.to_str())
-        lines += [json.dumps([state["normalizer"], state["pre_tokenizer"]]), ascii(text),
-                  "  reference " + ascii(theirs), "  ours      " + ascii(ours)]
-    return "\n".join(lines)
 
 
 PIECES = ["▁", "▁a", "a", "b", "##b", "##", "c</w>", "</w>", "Ġ", "Ġx", "Ã", "©", "<0x41>",
@@ -181,22 +128,20 @@ def random_decoder(source):
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_decoders_decode_as_the_reference_does(part, tmp_path):
-    source = random.Random(1000 * part + 7 + int(os.environ.get("ATHANOR_TEXT_SEED", "0")))
-    requests, cases = [], []
-    for number in range(CASES // TEXTS // 4):
-        pieces = [("<unk>", 0.0)] + [(p, -1.0) for p in PIECES]
+    source = random.Random(1000 * part + 7 + SEED)
+    pieces = [("<unk>", 0.0)] + [(p, -1.0) for p in PIECES]
+
+    def random_decoding(source):
         tokenizer = Tokenizer(models.Unigram(pieces, 0))
         tokenizer.decoder = chain(source, random_decoder, decoders.Sequence)
-        path = tmp_path / f"{number}.json"
-        path.write_text(tokenizer.to_str())
-        lists = [[source.randrange(1, len(pieces)) for _ in range(source.randint(1, 12))]
-                 for _ in range(TEXTS)]
-        requests.append(f"decode {path} " + " ".join(",".join(map(str, i)) for i in lists))
-        cases += [(tokenizer, ids) for ids in lists]
-    answers = serve(requests)
-    assert len(answers) == len(cases)
+        return tokenizer
+
+    def random_ids(source):
+        return [source.randrange(1, len(pieces)) for _ in range(source.randint(1, 12))]
+
     differences = []
-    for (tokenizer, ids), line in zip(cases, answers):
+    for tokenizer, ids, line in ask_decodings(source, tmp_path, CASES // TEXTS // 4,
+                                              random_decoding, random_ids):
         try:
             theirs = tokenizer.decode(ids, skip_special_tokens=False)
         except BaseException as failure:  # Strip and others give up on some pieces
@@ -204,8 +149,8 @@ def test_random_decoders_decode_as_the_reference_does(part, tmp_path):
             continue
         ours = line if line.startswith("!") else bytes.fromhex(line).decode("utf-8", "replace")
         if ours != theirs:
-            pieces = [tokenizer.id_to_token(i) for i in ids]
-            differences.append((tokenizer.decoder.__getstate__(), pieces, theirs, ours))
+            shown = [tokenizer.id_to_token(i) for i in ids]
+            differences.append((tokenizer.decoder.__getstate__(), shown, theirs, ours))
     differences.sort(key=lambda d: len(d[1]))
     assert not differences, "\n".join([str(len(differences))] + [ascii(d) for d in differences[:4]])
 

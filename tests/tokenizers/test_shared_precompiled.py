@@ -8,7 +8,8 @@ import random
 
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from test_reference_text_parts import encoded, random_text, serve
+from pieces import encoded, serve
+from test_reference_text_parts import random_text
 
 SHARED = os.environ.get("ATHANOR_SHARED", "../shared")
 WHOLE = ["a\u0301", "ﬁ\u0301", "①\u0301", "\u0007", "\u0001", "ﷺ", "ﷺ\u0301", "\r\n", "\r", "🇩🇪",
