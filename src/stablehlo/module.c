@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "stablehlo/module.h"
+#include "stablehlo/parts.h"
 #include "stablehlo/writer.h"
 
 typedef struct printer {
@@ -49,47 +50,6 @@ static void mark_read(const printer *p) {
   for (size_t i = 0; i < ath_graph_output_count(g); i++) {
     const char *name;
     p->read[ath_graph_output_at(g, i, &name)] = true;
-  }
-}
-
-/* --- sums in parts -------------------------------------------------------------------------- */
-
-static bool is_convert(const ath_node *node) { return strcmp(node->op->name, "convert") == 0; }
-
-/* Whether a node's output 0 is a sum over rows that can be cut into the parts. */
-static bool sums_rows(const printer *p, const ath_node *node) {
-  enum { INPUTS_MAX = 4 }; /* of such operations: two factors, or ids and rows */
-  ath_type types[INPUTS_MAX];
-  if (node->op->summed_rows == NULL || node->input_count > INPUTS_MAX) return false;
-  for (int i = 0; i < node->input_count; i++)
-    types[i] = ath_graph_type(p->graph, node->inputs[i]);
-  int64_t rows = node->op->summed_rows(node, types);
-  return rows > 0 && rows % p->sharding->parts == 0;
-}
-
-/* Whether a value is a sum over rows, or a sum or another precision of such, that only one node
- * reads; with `mark` it is marked. */
-static bool find_parts(const printer *p, ath_value value, bool mark, int depth) {
-  const ath_node *node = ath_graph_producer(p->graph, value);
-  if (node == NULL || depth > 8 || ath_graph_uses(p->graph, value) != 1) return false;
-  bool found = sums_rows(p, node);
-  if (!found && (is_convert(node) || node->op == &ath_op_sum)) {
-    found = true;
-    for (int i = 0; i < node->input_count; i++)
-      found = found && find_parts(p, node->inputs[i], mark, depth + 1);
-  }
-  if (mark) p->in_parts[value] = true;
-  return found;
-}
-
-/* Sums are met after their addends, so from the end: a sum within a sum is then marked already. */
-static void mark_parts(const printer *p) {
-  if (p->sharding == NULL || p->sharding->parts < 2) return;
-  for (size_t i = ath_graph_node_count(p->graph); i-- > 0;) {
-    const ath_node *node = ath_graph_node(p->graph, i);
-    if (node->op != &ath_op_sum || !p->needed[i] || p->in_parts[node->outputs[0]]) continue;
-    if (find_parts(p, node->inputs[0], false, 0) && find_parts(p, node->inputs[1], false, 0))
-      for (int k = 0; k < 2; k++) find_parts(p, node->inputs[k], true, 0);
   }
 }
 
@@ -156,7 +116,7 @@ static ath_status make_signature(printer *p, ath_arena *arena) {
 
 /* --- shardings ------------------------------------------------------------------------------- */
 
-/* The annotation of a port or, kind −1 and −2, of a value inside; empty where there is none. */
+/* The annotation of a port or of a value inside; empty where there is none. */
 static ath_status sharding_text(const printer *p, int kind, const char *name,
                                 const ath_type *type, ath_buffer *out) {
   ath_buffer_clear(out);
@@ -218,7 +178,8 @@ static void print_sum(printer *p, const ath_hlo_call *call) {
   const ath_node *node = call->node;
   ath_hlo_value sum = ath_hlo_binary(call->hlo, "add", call->inputs[0], call->inputs[1]);
   if (p->in_parts[node->inputs[0]] && !p->in_parts[node->outputs[0]]) {
-    sum = ath_hlo_reduce(call->hlo, "add", constrain(p, -2, node->outputs[0], sum), 1u << 0);
+    sum = constrain(p, ATH_HLO_IN_PARTS, node->outputs[0], sum);
+    sum = ath_hlo_reduce(call->hlo, "add", sum, 1u << 0);
     sum = ath_hlo_convert(call->hlo, sum, (ath_hlo_dtype)call->output_types[0].dtype);
   }
   call->outputs[0] = sum;
@@ -230,7 +191,7 @@ static ath_status print_operation(printer *p, const ath_hlo_call *call) {
     print_sum(p, call);
     return ATH_OK;
   }
-  if (call->parts > 0 && is_convert(node)) { /* parts are f32 */
+  if (call->parts > 0 && node->op->summed_rows == NULL) { /* a convert: parts are f32 */
     call->outputs[0] = call->inputs[0];
     return ATH_OK;
   }
@@ -245,7 +206,7 @@ static void take_outputs(printer *p, const ath_hlo_call *call) {
     ath_value value = call->node->outputs[o];
     if (!p->read[value]) continue;
     if (p->in_parts[value]) {
-      p->values[value] = constrain(p, -2, value, call->outputs[o]);
+      p->values[value] = constrain(p, ATH_HLO_IN_PARTS, value, call->outputs[o]);
       continue;
     }
     char text[96];
@@ -254,7 +215,7 @@ static void take_outputs(printer *p, const ath_hlo_call *call) {
                       "output %d of its StableHLO text is not %s", o,
                       ath_type_text(&call->output_types[o], text)))
       return;
-    p->values[value] = constrain(p, -1, value, call->outputs[o]);
+    p->values[value] = constrain(p, ATH_HLO_INSIDE, value, call->outputs[o]);
   }
 }
 
@@ -383,7 +344,8 @@ static ath_status print_all(printer *p, ath_arena *arena) {
   ATH_TRY(create(p));
   ATH_TRY(ath_graph_mark_needed(p->graph, p->needed));
   mark_read(p);
-  mark_parts(p);
+  if (p->sharding != NULL)
+    ath_hlo_mark_parts(p->graph, p->sharding->parts, p->needed, p->in_parts);
   ATH_TRY(make_signature(p, arena));
   ATH_TRY(print_head(p));
   ATH_TRY(print_nodes(p));

@@ -24,13 +24,13 @@ typedef struct ath_hlo_port {
   int argument; /* of a new variable's result: the argument it comes from; else −1 */
 } ath_hlo_port;
 
+/* Kinds of values that are no ports: any value inside (its name is the node's), and a sum over a
+ * batch's rows in parts (parts.h), which has the parts as dimension 0 while `type` is the sum's. */
+enum { ATH_HLO_INSIDE = -1, ATH_HLO_IN_PARTS = -2 };
+
 /* Where a value lies on a mesh of devices. Writes the text of an mhlo.sharding attribute,
- * "{replicated}" or "{devices=[4,1]<=[4]}", for an argument, a result, or, for ATH_HLO_* kind −1,
- * a value inside (name = the node's). Appending nothing means: no annotation.
- *
- * Where several sums over a batch's rows are added, each device adds its parts of them first, so
- * that one sum travels instead of several: they are printed with the parts as dimension 0, which is
- * what kind −2 asks about; `type` is the sum's. */
+ * "{replicated}" or "{devices=[4,1]<=[4]}", for a port or a value inside. Appending nothing means:
+ * no annotation. */
 typedef struct ath_hlo_sharding {
   ath_status (*print)(void *user, int kind, const char *name, const ath_type *type,
                       ath_buffer *out);

@@ -160,7 +160,7 @@ static bool split_activation(const ath_partition *self, const char *name, const 
 static ath_status print_in_parts(const ath_partition *self, const char *name, const ath_type *type,
                                  ath_buffer *out) {
   ath_split split, parts = {.axes = {ATH_AXIS_DATA | ATH_AXIS_FSDP}};
-  bool lies = ath_partition_split(self, -1, name, type, &split);
+  bool lies = ath_partition_split(self, ATH_HLO_INSIDE, name, type, &split);
   if (type->rank >= ATH_MAX_RANK) return ath_fail(ATH_INTERNAL, "%s: no room for parts", name);
   for (int d = 0; lies && d < type->rank; d++) parts.axes[d + 1] = split.axes[d] & ATH_AXIS_MODEL;
   return ath_split_print(&parts, &self->mesh, type->rank + 1, out);
@@ -187,7 +187,7 @@ static ath_status print(void *user, int kind, const char *name, const ath_type *
                         ath_buffer *out) {
   const ath_partition *self = user;
   ath_split split;
-  if (kind == -2) return print_in_parts(self, name, type, out);
+  if (kind == ATH_HLO_IN_PARTS) return print_in_parts(self, name, type, out);
   if (!ath_partition_split(self, kind, name, type, &split)) return ATH_OK;
   return ath_split_print(&split, &self->mesh, type->rank, out);
 }

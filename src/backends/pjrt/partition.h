@@ -30,7 +30,7 @@ ath_status ath_partition_print_module(const ath_mesh *mesh, const ath_graph *gra
                                       ath_arena *arena, ath_hlo_signature *signature,
                                       ath_buffer *out) ATH_MUST_CHECK;
 
-/* The one rule: of an argument or a result, by ATH_HLO_* kind, or, with kind −1, of a value inside.
+/* The one rule: of an argument or a result, by its kind, or of a value ATH_HLO_INSIDE.
  * False: left to the partitioner, which only happens inside. Outputs of the program are whole on
  * every device. Inside, gradients and converted parameters lie as their variable does, and
  * activations like the batch. */
