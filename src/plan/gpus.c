@@ -5,6 +5,8 @@
  * the drivers report them, in openxla/xla, xla/backends/gpu/target_config/specs. */
 #include "plan/gpus.h"
 
+#include "backends/pjrt/client.h"
+
 const ath_gpu ath_gpu_a100 = {
   .model = "NVIDIA A100-SXM4-80GB", .major = 8, .cores = 108, .lanes = 64, .shared = 164 << 10,
   .optin = 163 << 10, .bandwidth = 2039040000000, .l2 = 40 << 20, .memory = 85100068864,
@@ -20,7 +22,7 @@ const ath_gpu ath_gpu_h200 = {
   .gigahertz = 1.98};
 
 int64_t ath_gpu_memory_limit(const ath_gpu *self) {
-  return (int64_t)(ATH_GPU_MEMORY_SHARE * (double)self->memory);
+  return (int64_t)(ATH_PJRT_CUDA_MEMORY * (double)self->memory);
 }
 
 /* What all of them have, by the table of compute capabilities 8.0 and 9.0. */

@@ -18,9 +18,7 @@ typedef struct ath_gpu {
 
 extern const ath_gpu ath_gpu_a100, ath_gpu_h100, ath_gpu_h200;
 
-/* Bytes that a program may have: the share of the memory that the device cuda takes (train, eval
- * and fill-mask ask for this share too). */
-#define ATH_GPU_MEMORY_SHARE 0.9
+/* Bytes that a program may have: ATH_PJRT_CUDA_MEMORY of all. */
 int64_t ath_gpu_memory_limit(const ath_gpu *self);
 
 /* Appends the text of a GpuTargetConfigProto (openxla/xla, stream_executor/

@@ -48,7 +48,8 @@ static ath_status limit_threads(void) {
 static ath_status create_client(ath_xla_backend *self, const char *device) {
   const ath_pjrt_option
       devices = {.name = "cpu_device_count", .kind = ATH_PJRT_INTEGER, .integer = self->devices},
-      most_memory = {.name = "memory_fraction", .kind = ATH_PJRT_FLOAT, .number = 0.9f};
+      most_memory = {.name = "memory_fraction", .kind = ATH_PJRT_FLOAT,
+                     .number = (float)ATH_PJRT_CUDA_MEMORY};
   bool cpu = is_for_cpu(self, device), cuda = strcmp(device, "cuda") == 0;
   const ath_pjrt_option *options = cpu ? &devices : cuda ? &most_memory : NULL;
   if (cpu && self->devices > CPU_DEVICES_MAX)

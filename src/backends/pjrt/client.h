@@ -56,6 +56,9 @@ typedef struct ath_pjrt_option {
 
 /* --- client ------------------------------------------------------------------------------ */
 
+/* The share of its memory that a GPU gives a client of ours, and that a plan may count on. */
+#define ATH_PJRT_CUDA_MEMORY 0.9
+
 /* ATH_MISMATCH where the plugin was loaded for one named device and is another's. */
 ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
                                   size_t count, ath_pjrt_client **out) ATH_MUST_CHECK;
