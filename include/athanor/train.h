@@ -171,9 +171,9 @@ ath_status ath_train_architecture(const ath_train_options *options,
                                   ath_model_config *out) ATH_MUST_CHECK;
 /* How many updates a run takes: max_steps, or else those of num_train_epochs. */
 int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_epoch);
-/* Records of a micro-batch, of all devices of the mesh: each that shares it has
+/* Records of a batch, of all devices of the mesh: each that shares it has `each`, for example
  * per_device_train_batch_size. ATH_USAGE where they are too many. */
-ath_status ath_train_batch_size(const ath_train_options *options, const ath_mesh *mesh, int *out)
+ath_status ath_train_batch_size(int64_t each, const ath_mesh *mesh, int *out)
     ATH_MUST_CHECK;
 /* The groups (dataset.h) of a batch that a mesh shares: one for each part, or a single one where
  * the batch does not divide, which the device will refuse. */

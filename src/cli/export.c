@@ -63,7 +63,7 @@ static ath_status open_model(parts *p, int length) {
 
 static ath_status train_graph(parts *p, int length, bool last) {
   int batch_size;
-  ATH_TRY(ath_train_batch_size(&p->options, &p->mesh, &batch_size));
+  ATH_TRY(ath_train_batch_size(p->options.per_device_train_batch_size, &p->mesh, &batch_size));
   ath_step_options step = ath_train_step_options(&p->options, &p->mesh, batch_size, length);
   if (!last && !step.accumulate)
     return ath_fail(ATH_USAGE, "--what accumulate needs gradient_accumulation_steps above 1");
@@ -71,12 +71,10 @@ static ath_status train_graph(parts *p, int length, bool last) {
 }
 
 static ath_status eval_graph(parts *p, int length) {
-  ath_train_options options = p->options;
   int batch_size;
-  options.per_device_train_batch_size = options.per_device_eval_batch_size;
-  ATH_TRY(ath_train_batch_size(&options, &p->mesh, &batch_size));
+  ATH_TRY(ath_train_batch_size(p->options.per_device_eval_batch_size, &p->mesh, &batch_size));
   ath_forward_options shape =
-      ath_train_step_options(&options, &p->mesh, batch_size, length).forward;
+      ath_train_step_options(&p->options, &p->mesh, batch_size, length).forward;
   shape.dropout = false;
   return ath_evaluation_graph(p->model, &shape, &p->graph);
 }

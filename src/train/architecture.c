@@ -73,8 +73,8 @@ int64_t ath_train_steps(const ath_train_options *options, int64_t batches_per_ep
   return (int64_t)ceil(batches / (double)o->gradient_accumulation_steps);
 }
 
-ath_status ath_train_batch_size(const ath_train_options *options, const ath_mesh *mesh, int *out) {
-  int64_t each = options->per_device_train_batch_size, all = each * ath_mesh_shares(mesh);
+ath_status ath_train_batch_size(int64_t each, const ath_mesh *mesh, int *out) {
+  int64_t all = each * ath_mesh_shares(mesh);
   if (all > INT32_MAX)
     return ath_fail(ATH_USAGE, "%lld records on each of %d devices are too many",
                     (long long)each, ath_mesh_shares(mesh));

@@ -44,7 +44,8 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
                                ath_state *state) {
   ath_mesh mesh;
   ATH_TRY(ath_mesh_parse(options->mesh, &mesh));
-  int length = ath_dataset_length(data), batch_size = options->batch_size * ath_mesh_shares(&mesh);
+  int length = ath_dataset_length(data), batch_size;
+  ATH_TRY(ath_train_batch_size(options->batch_size, &mesh, &batch_size));
   ATH_TRY(ath_model_config_check_length(ath_model_get_config(self->model), length));
   ath_batch_options batches = ath_batch_defaults(tokenizer);
   batches.batch_size = batch_size;

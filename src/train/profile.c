@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backends/processes.h"
 #include "base/log.h"
 #include "storage/file.h"
 
@@ -70,13 +69,11 @@ bool ath_profile_is_border(const ath_run_profile *self, int64_t done) {
 
 /* --- recording ----------------------------------------------------------------------------- */
 
-/* "HOST.xplane.pb"; of several processes, which may share a host, "HOST-2.xplane.pb". */
+/* "HOST.xplane.pb". */
 static void make_name(char out[HOST_NAME_MAX + 32]) {
-  char host[HOST_NAME_MAX + 1] = "localhost", rank[16] = "";
-  ath_launch launch = ath_launch_read();
+  char host[HOST_NAME_MAX + 1] = "localhost";
   gethostname(host, sizeof host - 1);
-  if (launch.size > 1) snprintf(rank, sizeof rank, "-%d", launch.rank);
-  snprintf(out, HOST_NAME_MAX + 32, "%s%s.xplane.pb", host, rank);
+  snprintf(out, HOST_NAME_MAX + 32, "%s.xplane.pb", host);
 }
 
 /* ".../runs/plugins/profile/<time>", as TensorFlow and JAX name it. */

@@ -2,8 +2,7 @@
  *
  *     output_dir/runs/plugins/profile/2026_11_30_17_05_09/HOST.xplane.pb
  *
- * beside the run's events, where TensorBoard (with its plugin tensorboard-plugin-profile) looks. Of
- * several processes it is HOST-RANK.xplane.pb. */
+ * beside the run's events, where TensorBoard (with its plugin tensorboard-plugin-profile) looks. */
 #ifndef ATHANOR_TRAIN_PROFILE_H
 #define ATHANOR_TRAIN_PROFILE_H
 

@@ -153,7 +153,8 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
   ATH_TRY(check_processes());
   ATH_TRY(ath_mesh_parse(self->options.mesh, &self->mesh));
-  ATH_TRY(ath_train_batch_size(&self->options, &self->mesh, &self->batch_size));
+  ATH_TRY(ath_train_batch_size(self->options.per_device_train_batch_size, &self->mesh,
+                               &self->batch_size));
   ATH_TRY(open_data(self));
   ath_model_config config;
   ATH_TRY(find_config(self, &config));

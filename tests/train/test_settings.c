@@ -216,12 +216,12 @@ static void the_batch_grows_with_the_devices_that_share_it(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ath_mesh mesh;
     assert_ok(ath_mesh_parse(cases[i].mesh, &mesh));
-    assert_ok(ath_train_batch_size(&options, &mesh, &size));
+    assert_ok(ath_train_batch_size(options.per_device_train_batch_size, &mesh, &size));
     assert_int_equal(size, cases[i].size);
   }
   options.per_device_train_batch_size = 65536;
   const ath_mesh large = {65536, 1, 1};
-  assert_fails(ath_train_batch_size(&options, &large, &size), ATH_USAGE,
+  assert_fails(ath_train_batch_size(options.per_device_train_batch_size, &large, &size), ATH_USAGE,
                "65536 records on each of 65536");
   ath_train_options_free(&options);
 }
