@@ -100,3 +100,7 @@ void ath_sequence_write(const ath_sequence *self, const char *key, ath_json_writ
   for (size_t i = 0; i < self->count; i++) ath_part_write(NULL, self->items[i], out);
   ath_json_close(out, ']');
 }
+
+const ath_sequence *ath_part_sequence(ath_part part) {
+  return strcmp(part.kind->name, "Sequence") == 0 ? part.data : NULL;
+}

@@ -232,6 +232,8 @@ typedef struct ath_sequence {
 ath_status ath_sequence_read(const ath_json *json, const char *key, const ath_kinds *kinds,
                              ath_arena *arena, void **data) ATH_MUST_CHECK;
 void ath_sequence_write(const ath_sequence *self, const char *key, ath_json_writer *out);
+/* What a part is a sequence of; NULL where it is something else. */
+const ath_sequence *ath_part_sequence(ath_part part);
 
 /* For kinds that have no members but "type". */
 ath_status ath_read_nothing(const ath_json *json, ath_arena *arena, void **data) ATH_MUST_CHECK;

@@ -7,8 +7,8 @@
 static size_t steps_of(const ath_sequence *self) {
   size_t steps = 0;
   for (size_t i = 0; i < self->count; i++) {
-    bool nested = self->items[i].kind == &ath_pre_tokenizer_sequence.base;
-    steps += nested ? 1 + steps_of(self->items[i].data) : 1;
+    const ath_sequence *within = ath_part_sequence(self->items[i]);
+    steps += within != NULL ? 1 + steps_of(within) : 1;
   }
   return steps;
 }
