@@ -36,9 +36,11 @@ def test_every_line_is_encoded_once(tokenizer, tmp_path, threads, last):
     tokens = sum(len(text.split()) + 2 for text in texts)
     for options in [], ["--offsets"]:
         found = bench(tokenizer, path, "--threads", threads, *options)
-        assert set(found) == {"bytes", "tokens", "seconds", "mb_per_s", "load_ms"}
+        assert set(found) == {"bytes", "tokens", "seconds", "processor_seconds", "mb_per_s",
+                              "load_ms"}
         assert found["bytes"] == path.stat().st_size and found["tokens"] == tokens
         assert found["seconds"] > 0 and found["load_ms"] > 0
+        assert 0 < found["processor_seconds"] < threads * found["seconds"] + 0.01
         assert found["mb_per_s"] == pytest.approx(found["bytes"] / found["seconds"] / 1e6, rel=0.01)
 
 
