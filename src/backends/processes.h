@@ -46,7 +46,9 @@ struct ath_store {
 /* The launcher's store. Every process of the run calls this, and waits for the others.
  * ATH_UNSUPPORTED, with what to do, where there is no launcher that has one. */
 ath_status ath_store_open(ath_store **out) ATH_MUST_CHECK;
-void ath_store_close(ath_store *self); /* NULL is allowed; when no plugin uses it any more */
+/* When no plugin uses it any more. Every process calls this, and waits for the others, though not
+ * for ever: values are to be had as long as their owners are there. NULL is allowed. */
+void ath_store_close(ath_store *self);
 
 /* ATH_INVALID for a key or a value that is too large. */
 ath_status ath_store_put(ath_store *self, const void *key, size_t key_size, const void *value,

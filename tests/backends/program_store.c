@@ -2,8 +2,11 @@
  * store over PMIx; with an argument the process of that number fails instead, and ends all. */
 #include "store_contract.h"
 
+enum { SECONDS_MAX = 200 }; /* by which SIGALRM ends a process that hangs */
+
 int main(int argc, char **argv) {
   ath_store *store;
+  alarm(SECONDS_MAX);
   if (ath_store_open(&store) != ATH_OK) {
     fprintf(stderr, "%s\n", ath_error_text());
     return 1;
@@ -15,7 +18,10 @@ int main(int argc, char **argv) {
   } else {
     failures = store_contract(store);
     printf("process %d of %d: %d failures\n", store->rank, store->size, failures);
+    fflush(stdout);
   }
+  int rank = store->rank;
   ath_store_close(store);
+  fprintf(stderr, "process %d: closed\n", rank);
   return failures > 0;
 }

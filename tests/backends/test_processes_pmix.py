@@ -10,8 +10,12 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
 def mpirun(count, *words):
-    return subprocess.run([*MPIRUN, "-n", str(count), *words], capture_output=True, text=True,
-                          timeout=240)
+    try:
+        return subprocess.run([*MPIRUN, "-n", str(count), *words], capture_output=True,
+                              timeout=240, text=True)
+    except subprocess.TimeoutExpired as late:
+        said = [(text or b"").decode() for text in (late.stdout, late.stderr)]
+        pytest.fail("still running after 240 s, having said:\n" + "\n".join(said))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
