@@ -44,13 +44,14 @@ static void close_attempt(attempt *self) {
   ath_arena_destroy(self->arena);
 }
 
-static ath_status try_batch(const planner *self, const ath_slice *slice, int64_t batch,
+/* `last`: the program that ends a step; the other adds a micro-batch before it. */
+static ath_status try_batch(const planner *self, const ath_slice *slice, int64_t batch, bool last,
                             bool explain, attempt *out) {
   *out = (attempt){.text = ath_buffer_make(TEXT_MAX)};
   ath_verdict_init(&out->verdict);
   ATH_TRY(ath_arena_create(ARENA_MAX, &out->arena));
-  ATH_TRY(ath_subject_print(&self->subject, batch, slice->chips, out->arena, &out->signature,
-                            &out->text));
+  ATH_TRY(ath_subject_print(&self->subject, batch, slice->chips, last, out->arena,
+                            &out->signature, &out->text));
   ath_pjrt_plugin *plugin = slice->chip->gpu != NULL ? self->cuda : self->tpu;
   ATH_TRY(ath_plan_compile(plugin, slice, &out->text, explain, &out->verdict));
   ath_log(ATH_LOG_INFO, "%s: %lld records a chip %s (%s %.0f s)", slice->name, (long long)batch,
@@ -107,12 +108,16 @@ static ath_status read_operations(const ath_cost *cost, double hertz, ath_arena 
   return ATH_OK;
 }
 
-static void read_times(const planner *self, const ath_slice *slice, const ath_cost *cost,
-                       ath_plan_report *out) {
+/* Adds what so many runs of a program take. */
+static void add_times(const ath_slice *slice, const ath_cost *cost, double runs,
+                      ath_plan_report *out) {
+  out->uncounted += cost->uncounted;
+  out->compute_seconds += runs * cost->cycles / slice->chip->hertz;
+  out->transfer_seconds += runs * ath_slice_transfer_seconds(slice, cost);
+}
+
+static void finish_times(const planner *self, const ath_slice *slice, ath_plan_report *out) {
   double accumulation = (double)self->subject.run->gradient_accumulation_steps;
-  out->uncounted = cost->uncounted;
-  out->compute_seconds = accumulation * cost->cycles / slice->chip->hertz;
-  out->transfer_seconds = accumulation * ath_slice_transfer_seconds(slice, cost);
   out->step_seconds = out->compute_seconds + out->transfer_seconds;
   out->mfu = out->flops / (out->step_seconds * slice->chip->flops);
   out->tokens_per_second = accumulation * (double)out->batch_per_chip *
@@ -123,7 +128,8 @@ static void read_times(const planner *self, const ath_slice *slice, const ath_co
   if (out->price >= 0) out->cost = out->hours * out->price * slice->chips;
 }
 
-static ath_status read_program(const planner *self, const ath_slice *slice, attempt *from,
+/* `runs`: how many of a step are of this program. The operations told are the last program's. */
+static ath_status read_program(const ath_slice *slice, attempt *from, double runs,
                                ath_arena *memory, ath_plan_report *out) {
   ath_xla_program program;
   ath_line_names names;
@@ -134,20 +140,21 @@ static ath_status read_program(const planner *self, const ath_slice *slice, atte
   if (slice->chip->gpu != NULL) return ATH_OK; /* there are no cycles in it */
   ATH_TRY(ath_line_names_make(&from->text, from->arena, &names));
   ATH_TRY(ath_cost_of(&program, &names, from->arena, &cost));
-  read_times(self, slice, &cost, out);
+  add_times(slice, &cost, runs, out);
   return read_operations(&cost, slice->chip->hertz, memory, out);
 }
 
-static ath_status read_attempt(const planner *self, const ath_slice *slice, attempt *from,
+static ath_status read_attempt(const ath_slice *slice, attempt *from, double runs,
                                ath_arena *memory, ath_plan_report *out) {
   out->fits = from->verdict.fits;
-  out->compile_seconds = from->verdict.seconds;
+  out->compile_seconds += from->verdict.seconds;
   out->cached = from->verdict.cached;
+  out->compute_seconds = out->transfer_seconds = 0;
   out->memory = (ath_plan_memory){.parameters = -1, .optimizer = -1, .inputs = -1,
                                   .temporaries = -1, .code = -1, .total = -1,
                                   .limit = from->verdict.limit};
   if (from->verdict.program.length > 0)
-    ATH_TRY(read_program(self, slice, from, memory, out));
+    ATH_TRY(read_program(slice, from, runs, memory, out));
   if (out->fits) return ATH_OK;
   if (out->memory.total < 0) out->memory.total = ath_wanted_bytes(from->verdict.reason.bytes);
   return ath_explain(&from->verdict, &from->text, slice->chips, memory, &out->reason);
@@ -155,15 +162,53 @@ static ath_status read_attempt(const planner *self, const ath_slice *slice, atte
 
 /* --- one slice ----------------------------------------------------------------------------- */
 
+/* A report on one program of a step, of which it has so many runs. */
+static ath_status plan_program(const planner *self, const ath_slice *slice, bool last, double runs,
+                               bool explain, ath_arena *memory, ath_plan_report *out) {
+  attempt tried;
+  ath_status status = try_batch(self, slice, out->batch_per_chip, last, explain, &tried);
+  if (status == ATH_OK) status = read_attempt(slice, &tried, runs, memory, out);
+  close_attempt(&tried);
+  return status;
+}
+
+/* Micro-batches before a step's last have a program of their own, which leaves the moments alone:
+ * they lie beside it in memory. */
+static ath_status plan_micro_batches(const planner *self, const ath_slice *slice, bool explain,
+                                     ath_arena *memory, ath_plan_report *out) {
+  double runs = (double)self->subject.run->gradient_accumulation_steps - 1;
+  ath_plan_report add = *out;
+  if (runs == 0 || !out->fits) return ATH_OK;
+  ATH_TRY(plan_program(self, slice, false, runs, explain, memory, &add));
+  out->compile_seconds = add.compile_seconds;
+  out->cached = out->cached && add.cached;
+  out->uncounted = add.uncounted;
+  out->compute_seconds += add.compute_seconds;
+  out->transfer_seconds += add.transfer_seconds;
+  if (add.fits) add.memory.total += out->memory.optimizer - add.memory.optimizer;
+  if (add.memory.total > out->memory.total) {
+    add.memory.optimizer = out->memory.optimizer;
+    out->memory = add.memory;
+  }
+  out->fits = add.fits;
+  out->reason = add.reason;
+  if (!out->fits || out->memory.total <= out->memory.limit || out->memory.limit < 0) return ATH_OK;
+  out->fits = false;
+  out->reason = "a micro-batch's program does not fit beside the moments; smaller micro-batches, "
+                "and more of them, do";
+  return ATH_OK;
+}
+
 /* A report on one batch; `out` has what all batches share. */
 static ath_status plan_batch(const planner *self, const ath_slice *slice, int64_t batch,
                              bool explain, ath_arena *memory, ath_plan_report *out) {
-  attempt tried;
   out->batch_per_chip = batch;
-  ath_status status = try_batch(self, slice, batch, explain, &tried);
-  if (status == ATH_OK) status = read_attempt(self, slice, &tried, memory, out);
-  close_attempt(&tried);
-  return status;
+  out->compile_seconds = 0;
+  ATH_TRY(plan_program(self, slice, true, 1, explain, memory, out));
+  ATH_TRY(plan_micro_batches(self, slice, explain, memory, out));
+  if (out->fits && slice->chip->gpu == NULL) finish_times(self, slice, out);
+  else out->compute_seconds = out->transfer_seconds = NAN;
+  return ATH_OK;
 }
 
 static void add_point(ath_plan_report *out, const ath_plan_report *of) {

@@ -94,15 +94,15 @@ static ath_status check_batch(const ath_subject *self, int64_t batch, int chips)
                   "module can index", (long long)batch, self->length, chips);
 }
 
-ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
-                             ath_hlo_signature *signature, ath_buffer *out) {
+ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, bool last,
+                             ath_arena *arena, ath_hlo_signature *signature, ath_buffer *out) {
   ath_graph *graph;
   ath_mesh mesh;
   ATH_TRY(check_batch(self, batch, chips));
   ATH_TRY(find_mesh(self, chips, &mesh));
   ath_step_options options =
       ath_train_step_options(self->run, &mesh, (int)(batch * ath_mesh_shares(&mesh)), self->length);
-  ATH_TRY(ath_step_graph(self->model, &options, true, &graph));
+  ATH_TRY(ath_step_graph(self->model, &options, last, &graph));
   ath_status status = ath_partition_print_module(&mesh, graph, arena, signature, out);
   ath_graph_destroy(graph);
   return status;

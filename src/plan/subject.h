@@ -18,10 +18,12 @@ void ath_subject_close(ath_subject *self);
 /* The chips that share a batch; those along the axis `model` of the run's mesh work on the same
  * records. */
 int ath_subject_shares(const ath_subject *self, int chips);
-/* Appends the module of a step of `batch` records on each of the chips that share it; the signature
- * lies in the arena. */
-ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, ath_arena *arena,
-                             ath_hlo_signature *signature, ath_buffer *out) ATH_MUST_CHECK;
+/* Appends the module of a micro-batch of `batch` records on each of the chips that share it: the
+ * last of a step, or, where gradients are accumulated, one before. The signature lies in the
+ * arena. */
+ath_status ath_subject_print(const ath_subject *self, int64_t batch, int chips, bool last,
+                             ath_arena *arena, ath_hlo_signature *signature, ath_buffer *out)
+    ATH_MUST_CHECK;
 /* Whether a module can index so large a batch. */
 bool ath_subject_can_print(const ath_subject *self, int64_t batch, int chips);
 /* Floating-point operations of a micro-batch of so many records: three times the products and the

@@ -92,8 +92,8 @@ def test_the_run_and_its_cost_follow_from_the_step(cache, report):
     assert priced["cost"] == pytest.approx(2.5 * 4 * hours, rel=1e-9)
 
 
-def stored_program(cache):
-    """The program in the cache's one entry: field 12 of the answer, field 1 of what is in it."""
+def stored_programs(cache):
+    """The programs in the cache: field 12 of each answer, field 1 of what is in it."""
     def varint(data, at):
         value = shift = 0
         while True:
@@ -115,14 +115,14 @@ def stored_program(cache):
             at += size
         raise AssertionError(f"no field {number}")
 
-    (entry,) = (cache / "plans").iterdir()
     header = len("ATHXLA1\n") + 2 * 64 + 1
-    return field(field(entry.read_bytes()[header:], 12), 1)
+    return [field(field(entry.read_bytes()[header:], 12), 1)
+            for entry in (cache / "plans").iterdir()]
 
 
-def test_cycles_add_up_to_what_tensorflow_reads(cache, report):
+def cycles_by_tensorflow(program):
     hlo_pb2 = pytest.importorskip("tensorflow.compiler.xla.service.hlo_pb2")
-    module = hlo_pb2.HloModuleProto.FromString(stored_program(cache))
+    module = hlo_pb2.HloModuleProto.FromString(program)
     (entry,) = (c for c in module.computations if c.id == module.entry_computation_id)
     computations = {c.id: c for c in module.computations}
 
@@ -136,7 +136,12 @@ def test_cycles_add_up_to_what_tensorflow_reads(cache, report):
                 total += min(cycles(computations[c]) for c in i.called_computation_ids)
         return total
 
-    total = cycles(entry)
+    return cycles(entry)
+
+
+def test_cycles_add_up_to_what_tensorflow_reads(cache, report):
+    (program,) = stored_programs(cache)
+    total = cycles_by_tensorflow(program)
     assert total > 0
     assert report["compute_seconds"] == pytest.approx(total / V5E["hertz"], rel=1e-9)
     assert sum(o["seconds"] for o in report["operations"]) == pytest.approx(
@@ -225,3 +230,15 @@ def test_another_devices_plugin_is_told(cache):
     plugin = LIBTPU.parent / "cpu-0.115.so"
     text = plan(cache, "--no-largest-batch", code=5, ATHANOR_PJRT_TPU=str(plugin))
     assert "no TPU compiler" in text and str(plugin) in text
+
+
+def test_micro_batches_before_the_last_cost_what_their_own_program_does(cache, report, tmp_path):
+    words = ("--json", "--no-largest-batch", "--gradient-accumulation-steps")
+    five = json.loads(plan(tmp_path, *words, "5"))
+    add, apply = sorted(map(cycles_by_tensorflow, stored_programs(tmp_path)))
+    assert five["compute_seconds"] == pytest.approx((4 * add + apply) / V5E["hertz"], rel=1e-9)
+    assert five["tokens_per_second"] == pytest.approx(
+        5 * 4 * 4 * 32 / five["step_seconds"], rel=1e-9)
+    # Beside the moments there are the sums of the gradients, and of three numbers.
+    assert five["memory"]["optimizer"] == 12 * parameters() + 3 * 4
+    assert five["memory_bytes"] > report["memory_bytes"]
