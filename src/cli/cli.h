@@ -87,7 +87,11 @@ void ath_cli_catch_signals(void);
  * a terminal, plain lines otherwise. */
 void ath_cli_show_progress(void);
 
-/* The next line of standard input without its end (LF or CRLF); *line is NULL at the end. The
+/* Lines come from this file from now on; "-", as before any call, is standard input. */
+ath_status ath_cli_open_input(const char *path) ATH_MUST_CHECK;
+const char *ath_cli_input_name(void); /* for messages: the path, or "standard input" */
+bool ath_cli_input_is_terminal(void);
+/* The next line of the input without its end (LF or CRLF); *line is NULL at the end. The
  * line may hold NULs and is followed by one. It stays valid until the next call. Lines over 64 MB
  * are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;

@@ -1,10 +1,9 @@
-/* encode.c: athanor tokenizer encode. Lines of standard input are gathered into blocks; chunks of a
+/* encode.c: athanor tokenizer encode. Lines of the input are gathered into blocks; chunks of a
  * block are encoded by whichever thread is free, and printed in the order of the lines. */
 #include <assert.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "athanor/tokenizer.h"
 #include "base/outcome.h"
@@ -28,7 +27,9 @@ typedef struct chunk {
 
 typedef struct encoder {
   ath_encoding_style style;
+  ath_encoding_view view;
   const char *pair; /* the second text of each; NULL: none */
+  bool views;       /* the text is shown cut instead of its tokens */
   bool pads;
   int threads;
   ath_encoding *encodings; /* one for each thread */
@@ -50,6 +51,7 @@ static ath_status encode_text(const encoder *self, const char *bytes, size_t len
     ATH_TRY(ath_tokenizer_encode_pair(tokenizer, bytes, length, self->pair, strlen(self->pair),
                                       flags, encoding));
   if (self->pads) ATH_TRY(ath_tokenizer_pad(tokenizer, encoding, 1));
+  if (self->views) return ath_cli_put_view(&self->view, bytes, length, encoding, out);
   return ath_cli_put_encoding(&self->style, encoding, out);
 }
 
@@ -83,7 +85,7 @@ static ath_status finish_block(encoder *self, unsigned long long number) {
   for (size_t i = 0; i < chunks; i++) {
     chunk *c = &self->chunks[i];
     ATH_TRY(ath_cli_flush(&c->out));
-    ATH_TRY_CONTEXT(ath_outcome_return(&c->outcome), "standard input: line %llu",
+    ATH_TRY_CONTEXT(ath_outcome_return(&c->outcome), "%s: line %llu", ath_cli_input_name(),
                     number + i * CHUNK_LINES + c->done);
   }
   self->count = 0;
@@ -93,7 +95,7 @@ static ath_status finish_block(encoder *self, unsigned long long number) {
 
 /* At a terminal each line is answered at once. */
 static ath_status encode_lines(encoder *self) {
-  size_t block_lines = isatty(STDIN_FILENO) ? 1 : BLOCK_LINES;
+  size_t block_lines = ath_cli_input_is_terminal() ? 1 : BLOCK_LINES;
   for (unsigned long long number = 1, first = 1;; number++) {
     const char *line;
     size_t length;
@@ -105,11 +107,19 @@ static ath_status encode_lines(encoder *self) {
       return ath_outcome_return(&outcome);
     }
     self->texts[self->count++] = (text){self->block.length, length};
-    ATH_TRY_CONTEXT(ath_buffer_append(&self->block, line, length), "standard input");
+    ATH_TRY_CONTEXT(ath_buffer_append(&self->block, line, length), "%s", ath_cli_input_name());
     if (self->count < block_lines && self->block.length < BLOCK_BYTES) continue;
     ATH_TRY(finish_block(self, first));
     first = number + 1;
   }
+}
+
+static ath_status encode_files(encoder *self, const ath_option_list *paths) {
+  for (size_t i = 0; i < paths->count; i++) {
+    ATH_TRY(ath_cli_open_input(paths->items[i]));
+    ATH_TRY(encode_lines(self));
+  }
+  return ATH_OK;
 }
 
 static ath_status encode_operands(encoder *self, const ath_operands *operands) {
@@ -149,14 +159,15 @@ static void destroy_encoder(encoder *self) {
 
 typedef struct wishes {
   const char *folder, *pair;
-  bool json, offsets, details, special, windows, replace;
+  ath_option_list inputs;
+  bool json, offsets, details, view, special, windows, replace;
   int64_t max_length, stride, padding, threads;
 } wishes;
 
 static unsigned flags_of(const wishes *w) {
   unsigned flags = ATH_ENCODE_TOKENS;
   if (w->special) flags |= ATH_ENCODE_SPECIAL;
-  if (w->json || w->offsets) flags |= ATH_ENCODE_OFFSETS;
+  if (w->json || w->offsets || w->view) flags |= ATH_ENCODE_OFFSETS;
   if (w->details)
     flags |= ATH_ENCODE_TYPES | ATH_ENCODE_SEQUENCES | ATH_ENCODE_WORDS | ATH_ENCODE_MASKS;
   if (w->max_length > 0) flags |= ATH_ENCODE_TRUNCATE;
@@ -190,7 +201,12 @@ static ath_status set_padding(ath_tokenizer *tokenizer, const wishes *w) {
   return ath_tokenizer_set_padding(tokenizer, &padding);
 }
 
-static ath_status check_wishes(const wishes *w) {
+static ath_status check_wishes(const wishes *w, const ath_operands *operands) {
+  if (operands->count > 0 && w->inputs.count > 0)
+    return ath_fail(ATH_USAGE, "both TEXT and --input are given; one is possible");
+  if (w->view && (w->json || w->pair != NULL || w->windows || w->stride > 0 || w->replace))
+    return ath_fail(ATH_USAGE, "--view shows one text as it is: without --json, --pair, --windows, "
+                    "--stride and --replace-invalid");
   if (w->details && !w->json)
     return ath_fail(ATH_USAGE, "--details are members of the objects that --json prints; add it");
   if ((w->windows || w->stride > 0) && w->max_length == 0)
@@ -207,7 +223,12 @@ static ath_status encode_with(ath_tokenizer *tokenizer, const wishes *w,
   e->style = (ath_encoding_style){tokenizer, w->json, flags_of(w)};
   e->pair = w->pair;
   e->pads = w->padding > 0;
-  ath_status status = operands->count > 0 ? encode_operands(e, operands) : encode_lines(e);
+  e->views = w->view;
+  e->view = (ath_encoding_view){tokenizer, ath_tokenizer_special(tokenizer, ATH_TOKEN_UNK),
+                                ath_cli_wants_colour()};
+  ath_status status = operands->count > 0       ? encode_operands(e, operands)
+                      : w->inputs.count > 0 ? encode_files(e, &w->inputs)
+                                            : encode_lines(e);
   destroy_encoder(e);
   return status;
 }
@@ -217,12 +238,15 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   wishes w = {.special = true};
   const ath_option options[] = {
     ATH_TOKENIZER_OPTION(w.folder),
+    {"input", ATH_OPTION_LIST, &w.inputs, "FILE", .help = "Text to encode, a line at a time"},
     {"json", ATH_OPTION_FLAG, &w.json, NULL,
      .help = "Print one object a text: ids, tokens, offsets in code points"},
     {"details", ATH_OPTION_FLAG, &w.details, NULL,
      .help = "In the objects also type_ids, word_ids, sequence_ids and the masks"},
     {"offsets", ATH_OPTION_FLAG, &w.offsets, NULL,
      .help = "Print offsets in code points, without --json behind a second tab"},
+    {"view", ATH_OPTION_FLAG, &w.view, NULL,
+     .help = "Show the text as it is cut: in colours at a terminal, else with bars"},
     {"special-tokens", ATH_OPTION_FLAG, &w.special, NULL, .help = "Add [CLS] and [SEP]"},
     {"pair", ATH_OPTION_STRING, &w.pair, "TEXT",
      .help = "Encode each text in a pair with this second one"},
@@ -245,7 +269,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
-  ATH_TRY(check_wishes(&w));
+  ATH_TRY(check_wishes(&w, &operands));
   ath_tokenizer *tokenizer;
   ATH_TRY(ath_tokenizer_load(w.folder, &tokenizer));
   ath_status status = encode_with(tokenizer, &w, &operands);
@@ -258,7 +282,8 @@ const ath_command ath_command_tokenizer_encode = {
   .summary = "turn text into tokens and ids",
   .operands = "[TEXT…]",
   .details =
-      "Without TEXT, each line of standard input is a text. A text gives one line: its tokens,\n"
+      "Without TEXT, each line of the files, or of standard input, is a text. A text gives one\n"
+      "line: its tokens,\n"
       "a tab, their ids; with --windows one for each window, which with --json are the member\n"
       "overflowing of the text's object.\n\n"
       "Examples:\n"

@@ -1,10 +1,11 @@
-/* input.c: the lines of standard input, read in blocks. Only LF and CRLF end a line here: a text
- * may hold any other character.
+/* input.c: the lines of standard input or a file, read in blocks. Only LF and CRLF end a line here:
+ * a text may hold any other character.
  *
  *     bytes: | given out | the line being looked for … | free |
  *            0          start                  searched = length
  */
 #include <assert.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,9 +16,28 @@ enum { LINE_LIMIT = 64 << 20, BLOCK = 1 << 18 };
 static ath_buffer buffer;
 static size_t start;
 static bool ended;
+static int descriptor = STDIN_FILENO;
+static const char *name = "standard input";
+
+const char *ath_cli_input_name(void) { return name; }
+
+bool ath_cli_input_is_terminal(void) { return isatty(descriptor); }
+
+ath_status ath_cli_open_input(const char *path) {
+  bool standard = strcmp(path, "-") == 0;
+  int next = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  if (next < 0) return ath_fail_errno(errno, "%s", path);
+  if (descriptor != STDIN_FILENO) close(descriptor);
+  descriptor = next;
+  name = standard ? "standard input" : path;
+  ath_buffer_clear(&buffer);
+  start = 0;
+  ended = false;
+  return ATH_OK;
+}
 
 static ath_status fail_too_long(void) {
-  return ath_fail(ATH_INVALID, "standard input: a line is longer than %d bytes; break it",
+  return ath_fail(ATH_INVALID, "%s: a line is longer than %d bytes; break it", name,
                   LINE_LIMIT);
 }
 
@@ -29,12 +49,12 @@ static ath_status read_more(void) {
     start = 0;
   }
   if (buffer.length > LINE_LIMIT) return fail_too_long();
-  ATH_TRY_CONTEXT(ath_buffer_reserve(&buffer, BLOCK), "standard input");
+  ATH_TRY_CONTEXT(ath_buffer_reserve(&buffer, BLOCK), "%s", name);
   ssize_t got;
   do {
-    got = read(STDIN_FILENO, buffer.bytes + buffer.length, BLOCK);
+    got = read(descriptor, buffer.bytes + buffer.length, BLOCK);
   } while (got < 0 && errno == EINTR);
-  if (got < 0) return ath_fail_errno(errno, "standard input");
+  if (got < 0) return ath_fail_errno(errno, "%s", name);
   buffer.length += (size_t)got;
   buffer.bytes[buffer.length] = '\0';
   ended = got == 0;

@@ -30,8 +30,8 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
 PROFILE = " profile profile-steps"
 OPTIONS = {
     "tokenizer train": "input output model vocab-size min-frequency seed-size threads",
-    "tokenizer encode": """tokenizer json details offsets special-tokens pair max-length windows
-        stride padding replace-invalid threads""",
+    "tokenizer encode": """tokenizer input json details offsets view special-tokens pair
+        max-length windows stride padding replace-invalid threads""",
     "tokenizer decode": "tokenizer skip-special-tokens",
     "tokenizer info": "tokenizer json",
     "tokenizer bench": "tokenizer input offsets threads json",
