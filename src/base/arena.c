@@ -10,10 +10,8 @@ enum { ALIGNMENT = 64, BLOCK_SIZE = 256 * 1024 }; /* 64: a cache line, and the w
 
 typedef struct block {
   struct block *next;
-  size_t used, size;
-  _Alignas(ALIGNMENT) unsigned char bytes[];
+  size_t used, size; /* of the bytes, which begin at the first aligned address behind this */
 } block;
-_Static_assert(sizeof(block) == ALIGNMENT, "ath_arena_alloc counts on it");
 
 /* Something outside the arena that goes with it. */
 typedef struct companion {
@@ -50,15 +48,18 @@ void ath_arena_destroy(ath_arena *self) {
  * would leave the rest of the present one unused. */
 static block *add_block(ath_arena *self, size_t least) {
   size_t size = least > BLOCK_SIZE ? least : BLOCK_SIZE;
-  /* aligned_alloc wants a multiple of the alignment; the header is one. */
-  block *b = aligned_alloc(ALIGNMENT, sizeof(block) + size);
+  block *b = calloc(1, sizeof(block) + ALIGNMENT + size); /* large ones cost no clearing */
   if (b == NULL) return NULL;
   b->size = size;
-  b->used = 0;
   block **before = self->blocks != NULL && least > BLOCK_SIZE ? &self->blocks->next : &self->blocks;
   b->next = *before;
   *before = b;
   return b;
+}
+
+static unsigned char *bytes_of(block *self) {
+  uintptr_t behind = (uintptr_t)(self + 1);
+  return (unsigned char *)(self + 1) + (ALIGNMENT - behind % ALIGNMENT) % ALIGNMENT;
 }
 
 /* The limit counts what was asked for, so that it means the same to whoever chose it; rounding adds
@@ -66,8 +67,8 @@ static block *add_block(ath_arena *self, size_t least) {
 void *ath_arena_alloc(ath_arena *self, size_t size) {
   assert(self != NULL);
   assert(self->used <= self->limit);
-  /* Rounding up and a block's header each add at most ALIGNMENT. */
-  if (size > SIZE_MAX - 2 * ALIGNMENT || size > self->limit - self->used) {
+  /* Rounding up, a block's header and its alignment each add at most ALIGNMENT. */
+  if (size > SIZE_MAX - 3 * ALIGNMENT || size > self->limit - self->used) {
     ath_fail(ATH_NO_MEMORY, "%zu more bytes would pass the limit of %zu bytes", size, self->limit);
     return NULL;
   }
@@ -79,10 +80,10 @@ void *ath_arena_alloc(ath_arena *self, size_t size) {
     ath_fail(ATH_NO_MEMORY, "no memory for %zu bytes", size);
     return NULL;
   }
-  void *memory = b->bytes + b->used;
+  void *memory = bytes_of(b) + b->used; /* never given out before, and so still zeroed */
   b->used += rounded;
   self->used += size;
-  return memset(memory, 0, size);
+  return memory;
 }
 
 ath_status ath_arena_on_destroy(ath_arena *self, void (*release)(void *object), void *object) {

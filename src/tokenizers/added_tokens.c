@@ -129,7 +129,7 @@ static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized,
     keys[count++] = (ath_trie_key){t->form, t->form_length, (int32_t)i};
     out->begins[(uint8_t)t->form[0]] = true;
   }
-  ath_trie_sort(keys, count);
+  ath_status status = ath_trie_sort(keys, count);
   for (size_t i = 0; i < count; i++) {
     bool same = kept > 0 && keys[i].length == keys[kept - 1].length &&
                 memcmp(keys[i].bytes, keys[kept - 1].bytes, keys[i].length) == 0;
@@ -138,7 +138,7 @@ static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized,
   }
   assert(kept <= count);
   out->count = kept;
-  ath_status status = ath_trie_build(keys, kept, arena, &out->trie);
+  if (status == ATH_OK) status = ath_trie_build(keys, kept, arena, &out->trie);
   free(keys);
   return status;
 }

@@ -11,19 +11,42 @@ enum { PATH_TEXT_MAX = 256, PLACE_TEXT_MAX = 1024 };
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Errors count bytes from the file's beginning, a byte order mark included. */
-static ath_status parse(const char *path, const char *bytes, size_t length, bool whole_as_real,
-                        json_t **tree) {
-  size_t mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-  size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
-  if (whole_as_real) flags |= JSON_DECODE_INT_AS_REAL;
+size_t ath_json_mark(const ath_buffer *file) {
+  return file->length >= 3 && memcmp(file->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+ath_status ath_json_parse(const char *path, const char *bytes, size_t length, size_t flags,
+                          json_t **tree, size_t *place) {
   json_error_t error;
-  *tree = json_loadb(bytes + mark, length - mark, flags, &error);
+  *tree = json_loadb(bytes, length, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
   if (*tree != NULL) return ATH_OK;
   if (json_error_code(&error) == json_error_out_of_memory)
     return ath_fail(ATH_NO_MEMORY, "%s: no memory to parse it", path);
-  return ath_fail(ATH_INVALID, "%s: not valid JSON: %s (byte %zu, line %d)", path, error.text,
-                  (size_t)error.position + mark, error.line);
+  *place = (size_t)error.position;
+  return ath_fail(ATH_INVALID, "%s", error.text);
+}
+
+/* Counts bytes from the file's beginning, a byte order mark included. */
+ath_status ath_json_syntax(const char *path, const ath_buffer *file, size_t place,
+                           const char *format, ...) {
+  char message[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  size_t line = 1;
+  for (size_t i = 0; i < place && i < file->length; i++) line += file->bytes[i] == '\n';
+  return ath_fail(ATH_INVALID, "%s: not valid JSON: %s (byte %zu, line %zu)", path, message, place,
+                  line);
+}
+
+static ath_status parse(const char *path, const ath_buffer *file, size_t flags, json_t **tree) {
+  size_t mark = ath_json_mark(file), place;
+  const char *bytes = file->bytes != NULL ? file->bytes : "";
+  ath_status status =
+      ath_json_parse(path, bytes + mark, file->length - mark, flags, tree, &place);
+  if (status != ATH_INVALID) return status;
+  return ath_json_syntax(path, file, place + mark, "%s", ath_error_text());
 }
 
 ath_status ath_json_load(const char *path, size_t maximum, bool whole_as_real, json_t **tree,
@@ -31,7 +54,7 @@ ath_status ath_json_load(const char *path, size_t maximum, bool whole_as_real, j
   ath_buffer file = ath_buffer_make(maximum);
   ath_status status = ath_file_read(path, &file);
   if (status == ATH_OK)
-    status = parse(path, file.bytes != NULL ? file.bytes : "", file.length, whole_as_real, tree);
+    status = parse(path, &file, whole_as_real ? JSON_DECODE_INT_AS_REAL : 0, tree);
   ath_buffer_free(&file);
   ATH_TRY(status);
   *root = (ath_json){.value = *tree, .key = path};

@@ -18,6 +18,7 @@ typedef struct ath_json {
   const struct ath_json *parent; /* NULL for the root */
   const char *key;     /* of an object's member; for the root, the file's name */
   size_t index;        /* of an array's item, when `key` is NULL */
+  struct ath_json_document *document; /* of a root that has one (json_document.h), or NULL */
 } ath_json;
 
 /* Parses a whole file: UTF-8 with or without a byte order mark, an object at the top, no doubled
@@ -25,6 +26,14 @@ typedef struct ath_json {
  * The caller releases *tree with json_decref; `root` points into it and to `path`. */
 ath_status ath_json_load(const char *path, size_t maximum, bool whole_as_real, json_t **tree,
                          ath_json *root) ATH_MUST_CHECK;
+
+/* What it is made of. A byte order mark's length, 0 or 3; a tree of some text, or ATH_INVALID with
+ * jansson's words and the place; the failure that tells what is wrong at a byte of a file. */
+size_t ath_json_mark(const ath_buffer *file);
+ath_status ath_json_parse(const char *path, const char *bytes, size_t length, size_t flags,
+                          json_t **tree, size_t *place) ATH_MUST_CHECK;
+ath_status ath_json_syntax(const char *path, const ath_buffer *file, size_t place,
+                           const char *format, ...) ATH_PRINTF(4, 5);
 
 /* Fails with "<file>: <path>: <text>". */
 ath_status ath_json_fail(const ath_json *self, ath_status status, const char *format, ...)

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "storage/file.h"
+#include "tokenizers/json_document.h"
 #include "tokenizers/tokenizer.h"
 
 #define FILE_LIMIT ((size_t)1 << 30)
@@ -52,11 +53,11 @@ ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) {
 }
 
 static ath_status read_file(const char *path, ath_tokenizer *self) {
-  json_t *tree;
-  ath_json root;
-  ATH_TRY(ath_json_load(path, FILE_LIMIT, false, &tree, &root));
-  ath_status status = ath_tokenizer_read_parts(&root, self);
-  json_decref(tree);
+  ath_json_document document;
+  ath_status status = ath_json_document_load(path, FILE_LIMIT, &document);
+  if (status == ATH_OK) status = ath_tokenizer_read_parts(&document.root, self);
+  if (status == ATH_OK) status = ath_json_document_check(&document);
+  ath_json_document_free(&document);
   return status;
 }
 

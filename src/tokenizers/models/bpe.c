@@ -24,45 +24,6 @@ ath_status ath_bpe_create(ath_arena *arena, ath_bpe **out) {
   return ATH_OK;
 }
 
-/* Most merges make the token after the one that the last merge made, as trainers number them;
- * to try that first saves most searches. */
-static int32_t find_made(const ath_bpe *self, const char *bytes, size_t length) {
-  const ath_merges *merges = &self->merges;
-  int32_t next = merges->count > 0 ? merges->items[merges->count - 1].id + 1 : -1;
-  const ath_vocabulary_entry *entry = ath_vocabulary_entry_of(&self->vocabulary, next);
-  if (entry != NULL && entry->length == length && memcmp(entry->bytes, bytes, length) == 0)
-    return next;
-  return ath_vocabulary_id(&self->vocabulary, bytes, length);
-}
-
-static ath_status not_there(const char *token, size_t length) {
-  int shown = length < 100 ? (int)length : 100;
-  return ath_fail(ATH_INVALID, "the token \"%.*s\" is not in the vocabulary", shown, token);
-}
-
-ath_status ath_bpe_add_merge(ath_bpe *self, const char *left, size_t left_length,
-                             const char *right, size_t right_length) {
-  enum { ROOM = 256 };
-  char room[ROOM], *made = room;
-  size_t prefix = self->prefix.length, length = left_length + right_length - prefix;
-  ath_merge merge = {ath_vocabulary_id(&self->vocabulary, left, left_length),
-                     ath_vocabulary_id(&self->vocabulary, right, right_length), -1};
-  if (merge.left < 0) return not_there(left, left_length);
-  if (merge.right < 0) return not_there(right, right_length);
-  if (right_length < prefix)
-    return ath_fail(ATH_INVALID, "\"%.100s\" is shorter than the prefix that is taken off it",
-                    right);
-  if (length > ROOM) made = malloc(length);
-  if (made == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a merge");
-  memcpy(made, left, left_length);
-  memcpy(made + left_length, right + prefix, right_length - prefix);
-  merge.id = find_made(self, made, length);
-  ath_status status = merge.id >= 0 ? ATH_OK : not_there(made, length);
-  if (status == ATH_OK) ath_merges_add(&self->merges, merge);
-  if (made != room) free(made);
-  return status;
-}
-
 /* The ids of the characters of at most two bytes, with the affixes that `variant` says. */
 static ath_status fill_letters(ath_bpe *self, int variant) {
   if (((variant & 1) != 0 && self->prefix.length == 0) ||
@@ -155,57 +116,130 @@ static ath_status read_dropout(const ath_json *json, ath_bpe *self) {
   return ATH_OK;
 }
 
-typedef struct pair {
-  const char *left, *right;
-  size_t left_length, right_length;
-} pair;
+/* Merges are read in blocks, whose tokens are looked up together: the left ones, the right ones,
+ * and what the two become. */
+enum { BLOCK = 32 };
+typedef struct merge_reading {
+  ath_json_rows rows;
+  const ath_bpe *model;
+  ath_buffer merges; /* of ath_merge */
+  ath_buffer bytes;  /* of the block's tokens, as the queries have them */
+  size_t count;      /* of the block */
+  size_t numbers[BLOCK]; /* in the file's list */
+  ath_vocabulary_query queries[3 * BLOCK];
+} merge_reading;
 
-/* "a b", with the one space that it must have; or ["a", "b"], whose tokens may hold spaces. */
-static ath_status read_pair(const ath_json *json, pair *out) {
-  if (json_is_string(json->value)) {
-    size_t length;
-    ATH_TRY(ath_json_string(json, &out->left, &length));
-    const char *space = memchr(out->left, ' ', length);
-    size_t before = space != NULL ? (size_t)(space - out->left) : length;
-    if (space == NULL || memchr(space + 1, ' ', length - before - 1) != NULL)
-      return ath_json_fail(json, ATH_INVALID, "expected two tokens and one space between them, "
-                           "found \"%.100s\"", out->left);
-    *out = (pair){out->left, space + 1, before, length - before - 1};
-    return ATH_OK;
-  }
-  size_t count;
-  ATH_TRY(ath_json_array(json, &count));
-  if (count != 2)
-    return ath_json_fail(json, ATH_INVALID, "expected two tokens, found %zu", count);
-  ath_json left = ath_json_item(json, 0), right = ath_json_item(json, 1);
-  ATH_TRY(ath_json_string(&left, &out->left, &out->left_length));
-  return ath_json_string(&right, &out->right, &out->right_length);
+static ath_status put_token(merge_reading *self, size_t query, const char *bytes, size_t length) {
+  self->queries[query].length = (uint32_t)length; /* files are smaller than 2^32 bytes */
+  return ath_buffer_append(&self->bytes, bytes, length);
 }
 
-/* A list made from an old merges.txt may have kept its first line. */
-static bool is_version(const ath_json *json) {
-  return json_is_string(json->value) &&
-         strncmp(json_string_value(json->value), "#version", 8) == 0;
+/* The right token comes into what the two become without the prefix. */
+static ath_status add_pair(merge_reading *self, ath_json_slice left, ath_json_slice right) {
+  size_t prefix = self->model->prefix.length, query = 3 * self->count;
+  if (right.length < prefix)
+    return ath_json_rows_fail(&self->rows, ATH_INVALID, "\"%.*s\" is shorter than the prefix that "
+                              "is taken off it", (int)right.length, right.bytes);
+  self->numbers[self->count++] = self->rows.count - 1;
+  ATH_TRY(put_token(self, query, left.bytes, left.length));
+  ATH_TRY(put_token(self, query + 1, right.bytes, right.length));
+  ATH_TRY(put_token(self, query + 2, left.bytes, left.length));
+  self->queries[query + 2].length += (uint32_t)(right.length - prefix);
+  return ath_buffer_append(&self->bytes, right.bytes + prefix, right.length - prefix);
+}
+
+/* "a b", with the one space that it must have. A list made from an old merges.txt may have kept
+ * its first line. */
+static ath_status read_line(merge_reading *self) {
+  static const char version[] = "#version";
+  ath_json_slice line;
+  ATH_TRY(ath_json_rows_string(&self->rows, &line));
+  if (line.length >= sizeof version - 1 && memcmp(line.bytes, version, sizeof version - 1) == 0)
+    return ATH_OK;
+  const char *space = memchr(line.bytes, ' ', line.length);
+  size_t before = space != NULL ? (size_t)(space - line.bytes) : line.length;
+  if (space == NULL || memchr(space + 1, ' ', line.length - before - 1) != NULL)
+    return ath_json_rows_fail(&self->rows, ATH_INVALID, "expected two tokens and one space between "
+                              "them, found \"%.*s\"",
+                              (int)(line.length < 100 ? line.length : 100), line.bytes);
+  return add_pair(self, (ath_json_slice){line.bytes, before},
+                  (ath_json_slice){space + 1, line.length - before - 1});
+}
+
+/* ["a", "b"], whose tokens may hold spaces. */
+static ath_status read_pair(merge_reading *self) {
+  static const char what[] = "two tokens";
+  ath_json_slice left, right;
+  ATH_TRY(ath_json_rows_mark(&self->rows, '[', what));
+  ATH_TRY(ath_json_rows_string(&self->rows, &left));
+  ATH_TRY(ath_json_rows_mark(&self->rows, ',', what));
+  ATH_TRY(ath_json_rows_string(&self->rows, &right));
+  ATH_TRY(ath_json_rows_mark(&self->rows, ']', what));
+  return add_pair(self, left, right);
+}
+
+/* Reads rows until the block is full or they end. */
+static ath_status read_block(merge_reading *self, bool *more) {
+  self->count = 0;
+  ath_buffer_clear(&self->bytes);
+  while (self->count < BLOCK) {
+    ATH_TRY(ath_json_rows_next(&self->rows, more, NULL));
+    if (!*more) return ATH_OK;
+    ATH_TRY(ath_json_rows_at(&self->rows, '"') ? read_line(self) : read_pair(self));
+  }
+  return ATH_OK;
+}
+
+static ath_status not_there(const merge_reading *self, size_t query) {
+  const ath_vocabulary_query *q = &self->queries[query];
+  const ath_json row = ath_json_item(self->rows.json, self->numbers[query / 3]);
+  return ath_json_fail(&row, ATH_INVALID, "the token \"%.*s\" is not in the vocabulary",
+                       q->length < 100 ? (int)q->length : 100, q->bytes);
+}
+
+static ath_status resolve_block(merge_reading *self) {
+  ath_vocabulary_query *queries = self->queries;
+  const char *bytes = self->bytes.bytes;
+  for (size_t i = 0; i < 3 * self->count; bytes += queries[i++].length) queries[i].bytes = bytes;
+  ath_vocabulary_find_all(&self->model->vocabulary, queries, 3 * self->count);
+  for (size_t i = 0; i < 3 * self->count; i++)
+    if (queries[i].id < 0) return not_there(self, i);
+  for (size_t i = 0; i < self->count; i++) {
+    ath_merge merge = {queries[3 * i].id, queries[3 * i + 1].id, queries[3 * i + 2].id};
+    ATH_TRY(ath_buffer_append(&self->merges, &merge, sizeof merge));
+  }
+  return ATH_OK;
+}
+
+static ath_status read_rows(merge_reading *self, ath_bpe *model) {
+  bool more = true;
+  while (more) {
+    ATH_TRY(read_block(self, &more));
+    ATH_TRY(resolve_block(self));
+  }
+  size_t count = self->merges.length / sizeof(ath_merge);
+  if (count > ATH_MERGES_MAX)
+    return ath_json_fail(self->rows.json, ATH_UNSUPPORTED, "%zu merges; at most %d are supported",
+                         count, ATH_MERGES_MAX);
+  ATH_TRY(ath_merges_init(&model->merges, model->vocabulary.arena, count));
+  ath_merges_add_list(&model->merges, (const ath_merge *)(const void *)self->merges.bytes, count);
+  return ATH_OK;
 }
 
 static ath_status read_merges(const ath_json *json, ath_bpe *self) {
-  size_t count;
-  ATH_TRY(ath_json_array(json, &count));
-  if (count > ATH_MERGES_MAX)
-    return ath_json_fail(json, ATH_UNSUPPORTED, "%zu merges; at most %d are supported", count,
-                         ATH_MERGES_MAX);
-  ATH_TRY(ath_merges_init(&self->merges, self->vocabulary.arena, count));
-  for (size_t i = 0; i < count; i++) {
-    ath_json item = ath_json_item(json, i);
-    if (is_version(&item)) continue;
-    pair p;
-    ATH_TRY(read_pair(&item, &p));
-    ath_status status = ath_bpe_add_merge(self, p.left, p.left_length, p.right, p.right_length);
-    if (status == ATH_INVALID)
-      return ath_json_fail(&item, status, "%s", ath_error_text());
-    ATH_TRY(status);
-  }
-  return ATH_OK;
+  merge_reading *reading = calloc(1, sizeof *reading);
+  if (reading == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the merges");
+  ath_status status = ath_json_rows_open(json, '[', &reading->rows);
+  size_t most = ath_json_rows_left(&reading->rows);
+  reading->model = self;
+  reading->merges = ath_buffer_make(most * sizeof(ath_merge));
+  reading->bytes = ath_buffer_make(2 * most);
+  if (status == ATH_OK) status = read_rows(reading, self);
+  ath_json_rows_close(&reading->rows);
+  ath_buffer_free(&reading->merges);
+  ath_buffer_free(&reading->bytes);
+  free(reading);
+  return status;
 }
 
 static ath_status read(const ath_json *json, ath_arena *arena, void **data) {

@@ -39,10 +39,6 @@ typedef struct ath_bpe {
  * ATH_MERGE_IDS_MAX) and the merges, and then finishes it. */
 ath_status ath_bpe_create(ath_arena *arena, ath_bpe **out) ATH_MUST_CHECK;
 
-/* Adds the merge of the next rank, for which ath_merges_init made room. ATH_INVALID, naming it,
- * when a part or the token that they make is not in the vocabulary. */
-ath_status ath_bpe_add_merge(ath_bpe *self, const char *left, size_t left_length,
-                             const char *right, size_t right_length) ATH_MUST_CHECK;
 ath_status ath_bpe_finish(ath_bpe *self) ATH_MUST_CHECK;
 
 /* Encodes a word (bpe_encode.c). */

@@ -17,17 +17,34 @@ ath_status ath_merges_init(ath_merges *self, ath_arena *arena, size_t count) {
   return self->items != NULL && self->slots != NULL ? ATH_OK : ATH_NO_MEMORY;
 }
 
+static uint64_t key_of(ath_merge merge) {
+  return (uint64_t)(uint32_t)merge.left << ATH_MERGE_ID_BITS | (uint32_t)merge.right;
+}
+
+static size_t slot_of(const ath_merges *self, uint64_t key) {
+  return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> self->shift);
+}
+
 void ath_merges_add(ath_merges *self, ath_merge merge) {
   assert(self->count < self->capacity);
   assert(merge.left >= 0 && merge.left < ATH_MERGE_IDS_MAX);
   assert(merge.right >= 0 && merge.right < ATH_MERGE_IDS_MAX);
-  uint64_t key = (uint64_t)(uint32_t)merge.left << ATH_MERGE_ID_BITS | (uint32_t)merge.right;
-  size_t mask = ((size_t)1 << (64 - self->shift)) - 1;
-  size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> self->shift);
+  uint64_t key = key_of(merge);
+  size_t mask = ((size_t)1 << (64 - self->shift)) - 1, at = slot_of(self, key);
   while (self->slots[at] != 0 && self->slots[at] >> 24 != key) at = (at + 1) & mask;
   self->items[self->count++] = merge;
   self->slots[at] = key << 24 | self->count;
   if (merge.id == merge.left || merge.id == merge.right) self->growing = false;
+}
+
+/* The table is larger than the fast caches, so a merge's place in it is fetched ahead. */
+void ath_merges_add_list(ath_merges *self, const ath_merge *list, size_t count) {
+  enum { AHEAD = 16 };
+  for (size_t i = 0; i < count; i++) {
+    if (i + AHEAD < count)
+      __builtin_prefetch(&self->slots[slot_of(self, key_of(list[i + AHEAD]))], 1);
+    ath_merges_add(self, list[i]);
+  }
 }
 
 /* --- short rows ----------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ ath_status ath_merges_init(ath_merges *self, ath_arena *arena, size_t count) ATH
 /* Adds the merge of the next rank; ids are below ATH_MERGE_IDS_MAX. A pair that was there gets the
  * new rank. */
 void ath_merges_add(ath_merges *self, ath_merge merge);
+void ath_merges_add_list(ath_merges *self, const ath_merge *list, size_t count);
 
 /* The rank of a pair, or ATH_NO_MERGE. */
 static inline uint32_t ath_merges_rank(const ath_merges *self, int32_t left, int32_t right) {

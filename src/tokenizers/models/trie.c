@@ -148,8 +148,57 @@ static ath_status build(builder *self, const ath_trie_key *keys, size_t count,
   return ATH_OK;
 }
 
-void ath_trie_sort(ath_trie_key *keys, size_t count) {
-  if (count > 0) qsort(keys, count, sizeof *keys, compare);
+/* A key's first bytes as a number of the same order, zeros for those that are missing. */
+typedef struct prefix {
+  uint64_t bytes;
+  size_t key;
+} prefix;
+
+static uint64_t prefix_of(const ath_trie_key *key) {
+  uint64_t bytes = 0;
+  memcpy(&bytes, key->bytes, key->length < sizeof bytes ? key->length : sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  bytes = __builtin_bswap64(bytes);
+#endif
+  return bytes;
+}
+
+/* One pass of a radix sort, by the byte that `shift` brings down. */
+static void distribute(const prefix *in, prefix *out, size_t count, int shift) {
+  size_t places[BLOCK] = {0}, sum = 0;
+  for (size_t i = 0; i < count; i++) places[in[i].bytes >> shift & (BLOCK - 1)]++;
+  for (size_t b = 0; b < BLOCK; b++) {
+    size_t here = places[b];
+    places[b] = sum;
+    sum += here;
+  }
+  for (size_t i = 0; i < count; i++) out[places[in[i].bytes >> shift & (BLOCK - 1)]++] = in[i];
+}
+
+/* By the first eight bytes, and then those that share them by comparing. */
+static void sort(ath_trie_key *keys, ath_trie_key *copy, prefix *in, prefix *out, size_t count) {
+  memcpy(copy, keys, count * sizeof *keys);
+  for (size_t i = 0; i < count; i++) in[i] = (prefix){prefix_of(&keys[i]), i};
+  for (int shift = 0; shift < 64; shift += 16) {
+    distribute(in, out, count, shift);
+    distribute(out, in, count, shift + 8);
+  }
+  for (size_t i = 0; i < count; i++) keys[i] = copy[in[i].key];
+  for (size_t from = 0, to; from < count; from = to) {
+    for (to = from + 1; to < count && in[to].bytes == in[from].bytes;) to++;
+    if (to > from + 1) qsort(keys + from, to - from, sizeof *keys, compare);
+  }
+}
+
+ath_status ath_trie_sort(ath_trie_key *keys, size_t count) {
+  if (count < 2) return ATH_OK;
+  ath_trie_key *copy = malloc(count * sizeof *copy);
+  prefix *prefixes = malloc(2 * count * sizeof *prefixes);
+  bool made = copy != NULL && prefixes != NULL;
+  if (made) sort(keys, copy, prefixes, prefixes + count, count);
+  free(copy);
+  free(prefixes);
+  return made ? ATH_OK : no_memory();
 }
 
 ath_status ath_trie_build(const ath_trie_key *keys, size_t count, ath_arena *arena,

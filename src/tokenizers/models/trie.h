@@ -29,7 +29,7 @@ typedef struct ath_trie_key {
 } ath_trie_key;
 
 /* Sorts keys by their bytes, as building wants them. */
-void ath_trie_sort(ath_trie_key *keys, size_t count);
+ath_status ath_trie_sort(ath_trie_key *keys, size_t count) ATH_MUST_CHECK;
 /* Builds a trie in the arena of sorted keys, no two of them equal. */
 ath_status ath_trie_build(const ath_trie_key *keys, size_t count, ath_arena *arena, ath_trie *out)
     ATH_MUST_CHECK;

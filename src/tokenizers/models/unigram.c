@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizers/json_rows.h"
 #include "tokenizers/models/kinds.h"
 #include "tokenizers/models/vocabulary.h"
 #include "tokenizers/models/word_cache.h"
@@ -83,10 +84,10 @@ ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
     if (self->pieces[i].length > 0) /* an empty piece never matches */
       keys[keyed++] = (ath_trie_key){self->pieces[i].bytes, self->pieces[i].length, (int32_t)i};
   }
-  ath_trie_sort(keys, keyed);
-  *doubled = find_double(keys, keyed);
-  ath_status status = ATH_OK;
-  if (*doubled < 0) status = ath_trie_build(keys, keyed, self->arena, &self->trie);
+  ath_status status = ath_trie_sort(keys, keyed);
+  *doubled = status == ATH_OK ? find_double(keys, keyed) : -1;
+  if (status == ATH_OK && *doubled < 0)
+    status = ath_trie_build(keys, keyed, self->arena, &self->trie);
   free(keys);
   if (status == ATH_OK && *doubled < 0) ath_byte_tokens_find(find_id, self, self->byte_ids);
   return status;
@@ -94,35 +95,71 @@ ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
 
 /* --- tokenizer.json ------------------------------------------------------------------------ */
 
-/* ["▁the", -3.1]; whole numbers are scores as well. */
-static ath_status read_entry(const ath_json *json, ath_unigram *self) {
-  size_t count;
-  ATH_TRY(ath_json_array(json, &count));
-  if (count != 2)
-    return ath_json_fail(json, ATH_INVALID, "expected [piece, score], found %zu values", count);
-  ath_json piece = ath_json_item(json, 0), number = ath_json_item(json, 1);
-  const char *bytes;
-  size_t length;
+/* A piece as it was read; its bytes lie behind those of the one before, each ended by a NUL. */
+typedef struct row {
+  uint32_t length;
   double score;
-  ATH_TRY(ath_json_string(&piece, &bytes, &length));
-  ATH_TRY(ath_json_number(&number, &score));
-  if (length > UINT32_MAX) return ath_json_fail(&piece, ATH_INVALID, "the piece is too long");
-  ath_unigram_add(self, bytes, length, score);
+} row;
+
+typedef struct reading {
+  ath_json_rows rows;
+  ath_buffer bytes, list; /* of rows */
+} reading;
+
+/* ["▁the", -3.1]; whole numbers are scores as well. */
+static ath_status read_row(reading *self) {
+  static const char what[] = "[piece, score]";
+  ath_json_slice piece;
+  row r;
+  ATH_TRY(ath_json_rows_mark(&self->rows, '[', what));
+  ATH_TRY(ath_json_rows_string(&self->rows, &piece));
+  /* What follows the piece, a quote or a NUL, makes room for the NUL. */
+  ATH_TRY(ath_buffer_append(&self->bytes, piece.bytes, piece.length + 1));
+  self->bytes.bytes[self->bytes.length - 1] = '\0';
+  ATH_TRY(ath_json_rows_mark(&self->rows, ',', what));
+  ATH_TRY(ath_json_rows_number(&self->rows, &r.score));
+  ATH_TRY(ath_json_rows_mark(&self->rows, ']', what));
+  r.length = (uint32_t)piece.length; /* files are smaller than 2^32 bytes */
+  return ath_buffer_append(&self->list, &r, sizeof r);
+}
+
+static ath_status read_rows(reading *self) {
+  for (bool more;;) {
+    ATH_TRY(ath_json_rows_next(&self->rows, &more, NULL));
+    if (!more) return ATH_OK;
+    if (self->rows.count > ATH_VOCAB_SIZE_MAX)
+      return ath_json_fail(self->rows.json, ATH_INVALID, "more than %d pieces",
+                           ATH_VOCAB_SIZE_MAX);
+    ATH_TRY(read_row(self));
+  }
+}
+
+static ath_status make(const reading *self, ath_arena *arena, ath_unigram **out) {
+  const row *rows = (const row *)(const void *)self->list.bytes;
+  size_t count = self->list.length / sizeof *rows;
+  ATH_TRY(ath_unigram_create(arena, count, out));
+  const char *bytes = ath_arena_string_n(arena, self->bytes.bytes, self->bytes.length);
+  if (bytes == NULL) return ATH_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) {
+    ath_unigram_add(*out, bytes, rows[i].length, rows[i].score);
+    bytes += rows[i].length + 1;
+  }
   return ATH_OK;
 }
 
-/* The pieces point into the JSON tree while they are read; this moves them into the arena. */
-static ath_status keep_bytes(ath_unigram *self) {
-  size_t total = 0;
-  for (int32_t i = 0; i < self->count; i++) total += self->pieces[i].length + 1;
-  char *bytes = ath_arena_alloc(self->arena, total);
-  if (bytes == NULL) return ATH_NO_MEMORY;
-  for (int32_t i = 0; i < self->count; i++) {
-    memcpy(bytes, self->pieces[i].bytes, self->pieces[i].length + 1);
-    self->pieces[i].bytes = bytes;
-    bytes += self->pieces[i].length + 1;
-  }
-  return ATH_OK;
+static ath_status read_vocabulary(const ath_json *json, ath_arena *arena, ath_unigram **out) {
+  reading self;
+  ath_status status = ath_json_rows_open(json, '[', &self.rows);
+  size_t most = ath_json_rows_left(&self.rows);
+  self.bytes = ath_buffer_make(most);
+  self.list = ath_buffer_make(most * sizeof(row));
+  if (status == ATH_OK) status = ath_buffer_reserve(&self.bytes, most);
+  if (status == ATH_OK) status = read_rows(&self);
+  if (status == ATH_OK) status = make(&self, arena, out);
+  ath_json_rows_close(&self.rows);
+  ath_buffer_free(&self.bytes);
+  ath_buffer_free(&self.list);
+  return status;
 }
 
 /* "unk_id" may be null: then a text that needs it is refused when it is encoded. */
@@ -142,21 +179,11 @@ static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   static const char *const known[] = {"type", "unk_id", "vocab", "byte_fallback", NULL};
   ath_json_check_keys(json, known);
   ath_json vocab = ath_json_member(json, "vocab");
-  size_t count;
-  ATH_TRY(ath_json_array(&vocab, &count));
-  if (count > ATH_VOCAB_SIZE_MAX)
-    return ath_json_fail(&vocab, ATH_INVALID, "%zu pieces; at most %d are supported", count,
-                         ATH_VOCAB_SIZE_MAX);
   ath_unigram *self;
-  ATH_TRY(ath_unigram_create(arena, count, &self));
-  for (size_t i = 0; i < count; i++) {
-    ath_json entry = ath_json_item(&vocab, i);
-    ATH_TRY(read_entry(&entry, self));
-  }
+  ATH_TRY(read_vocabulary(&vocab, arena, &self));
   ATH_TRY(read_unknown(json, self));
   ath_json fallback = ath_json_member(json, "byte_fallback");
   ATH_TRY(ath_json_flag(&fallback, &self->byte_fallback));
-  ATH_TRY(keep_bytes(self));
   int32_t doubled;
   ATH_TRY(ath_unigram_finish(self, &doubled));
   if (doubled >= 0) {

@@ -51,8 +51,8 @@ static ath_status build_trie(wordpiece *self, ath_arena *arena) {
     const ath_vocabulary_entry *entry = &vocabulary->entries[i];
     if (entry->length > 0) keys[count++] = (ath_trie_key){entry->bytes, entry->length, entry->id};
   }
-  ath_trie_sort(keys, count);
-  ath_status status = ath_trie_build(keys, count, arena, &self->trie);
+  ath_status status = ath_trie_sort(keys, count);
+  if (status == ATH_OK) status = ath_trie_build(keys, count, arena, &self->trie);
   free(keys);
   return status;
 }
