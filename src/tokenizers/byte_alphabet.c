@@ -2,6 +2,7 @@
 #include "tokenizers/byte_alphabet.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Bytes for themselves: ! to ~, then ¡ to ¬ and ® to ÿ, which take two bytes of UTF-8. */
 #define ONE(b) {{(char)(b), 0}, 1}
@@ -28,4 +29,13 @@ int ath_letter_byte(uint32_t c) {
   if (c >= 0x100 && c <= 0x120) return (int)(c - 0x100);
   if (c >= 0x121 && c <= 0x142) return (int)(c - 0x121 + 0x7F);
   return c == 0x143 ? 0xAD : -1;
+}
+
+char *ath_write_byte_letters(char *out, const char *bytes, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    const ath_byte_letter *letter = &ath_byte_letters[(uint8_t)bytes[i]];
+    memcpy(out, letter->utf8, sizeof letter->utf8);
+    out += letter->length;
+  }
+  return out;
 }

@@ -4,6 +4,7 @@
 #ifndef ATHANOR_TOKENIZERS_BYTE_ALPHABET_H
 #define ATHANOR_TOKENIZERS_BYTE_ALPHABET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The UTF-8 of a byte's character: one byte or two, of which the first two are given always. */
@@ -13,6 +14,10 @@ typedef struct ath_byte_letter {
 } ath_byte_letter;
 
 extern const ath_byte_letter ath_byte_letters[256];
+
+/* Writes the characters of these bytes; returns where they end, which is at most twice as far. Two
+ * bytes are always written, unless there are none. */
+char *ath_write_byte_letters(char *out, const char *bytes, size_t length);
 
 /* The byte that a character stands for, or −1. */
 int ath_letter_byte(uint32_t c);

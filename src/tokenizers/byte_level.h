@@ -18,4 +18,8 @@ ath_status ath_byte_level_read_strictly(const ath_json *json, ath_arena *arena, 
     ATH_MUST_CHECK;
 void ath_byte_level_write(const void *data, ath_json_writer *out);
 
+/* Whether a pre-tokeniser cuts nothing more, and sees no letters, once it has written bytes as
+ * letters: its words may then stay bytes (`raw` in the run), if the model reads those. */
+bool ath_byte_level_comes_last(const ath_pre_tokenizer *pre_tokenizer);
+
 #endif

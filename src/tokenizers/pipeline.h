@@ -91,6 +91,14 @@ typedef struct ath_span { /* tokens [start, end) */
   size_t start, end;
 } ath_span;
 
+/* Words that lie in one text, in order, gathered for the model to look them all up at once. */
+enum { ATH_WORDS_MAX = 64 };
+typedef struct ath_words {
+  const ath_text *text;
+  size_t count;
+  ath_origin places[ATH_WORDS_MAX]; /* in the text's bytes */
+} ath_words;
+
 struct ath_run {
   uint64_t serial; /* of the tokenizer that the scratch belongs to */
   ath_encoding *out;
@@ -98,11 +106,13 @@ struct ath_run {
   bool track;   /* texts carry origins */
   bool offsets; /* `out` gets starts and ends; implies track */
   bool tokens;  /* surfaces are kept */
+  bool raw;     /* words are bytes of the text, which the model takes for their letters */
   int32_t word_number; /* of the next word or added token of a text */
   ath_text_buffer normal[2]; /* for normalisers, in turn */
   ath_text_buffer words[ATH_PRE_TOKENIZERS_MAX]; /* for pre-tokenisers that are at work */
   size_t open_words;
-  void *scratch[ATH_SCRATCH_COUNT];
+  ath_words gathered; /* for the model */
+  void *scratch[ATH_SCRATCH_COUNT], *scratch_memory[ATH_SCRATCH_COUNT];
   size_t scratch_size[ATH_SCRATCH_COUNT];
   ath_surface *surfaces;
   size_t surface_count, surface_capacity;
@@ -131,7 +141,8 @@ ath_text_buffer *ath_run_open_word(ath_run *run);
 void ath_run_close_word(ath_run *run);
 
 /* Memory of at least `size` bytes, aligned to 64, zeroed when it is first made; a larger size
- * loses what was in it. NULL, with the failure text set, when there is none. */
+ * loses what was in it. Much of it costs little until it is used. NULL, with the failure text set,
+ * when there is none. */
 void *ath_run_scratch(ath_run *run, int which, size_t size);
 
 /* Makes room for `extra` more tokens. */
@@ -256,9 +267,14 @@ typedef struct ath_pre_tokenizer_kind {
 typedef struct ath_model_kind {
   ath_kind base;
   ath_status (*encode)(const void *data, ath_run *run, const ath_text *word);
+  /* The same for many words, faster; NULL: no faster. */
+  ath_status (*encode_words)(const void *data, ath_run *run, const ath_words *words);
   int32_t (*size)(const void *data);
   int32_t (*id)(const void *data, const char *token, size_t length); /* −1: none */
   const char *(*token)(const void *data, int32_t id, size_t *length); /* NULL: none */
+  /* Whether `encode` reads a raw run's words: bytes that stand for their letters (byte_level.h);
+   * may be NULL: it does not. */
+  bool (*takes_bytes)(const void *data);
 } ath_model_kind;
 
 /* How offsets lose the white space of their token (trim.c). */

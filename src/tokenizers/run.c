@@ -296,22 +296,24 @@ ath_status ath_run_end_window(ath_run *run, ath_encoding *out, size_t end) {
 void *ath_run_scratch(ath_run *run, int which, size_t size) {
   assert(which >= 0 && which < ATH_SCRATCH_COUNT && size > 0);
   if (size <= run->scratch_size[which]) return run->scratch[which];
-  free(run->scratch[which]);
+  free(run->scratch_memory[which]);
   run->scratch_size[which] = 0;
-  size_t rounded = (size + 63) & ~(size_t)63;
-  run->scratch[which] = rounded >= size ? aligned_alloc(64, rounded) : NULL;
-  if (run->scratch[which] == NULL) {
+  run->scratch[which] = NULL;
+  run->scratch_memory[which] = size <= SIZE_MAX - 128 ? calloc(1, (size | 63) + 65) : NULL;
+  if (run->scratch_memory[which] == NULL) {
     no_memory(size);
     return NULL;
   }
-  run->scratch_size[which] = rounded;
-  return memset(run->scratch[which], 0, rounded);
+  run->scratch_size[which] = size | 63;
+  uintptr_t address = (uintptr_t)run->scratch_memory[which];
+  run->scratch[which] = (char *)run->scratch_memory[which] + (-address & 63);
+  return run->scratch[which];
 }
 
 void ath_run_free(ath_run *run) {
   for (int i = 0; i < 2; i++) ath_text_free(&run->normal[i]);
   for (int i = 0; i < ATH_PRE_TOKENIZERS_MAX; i++) ath_text_free(&run->words[i]);
-  for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free(run->scratch[i]);
+  for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free(run->scratch_memory[i]);
   free(run->surfaces);
   free(run->spare_surfaces);
   ath_buffer_free(&run->surface_text);

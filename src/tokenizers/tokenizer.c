@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tokenizers/byte_level.h"
 #include "tokenizers/post_processors/trim.h"
 #include "tokenizers/trainers/build.h"
 
@@ -82,6 +83,9 @@ ath_status ath_tokenizer_finish(ath_tokenizer *self) {
   if (self->layouts[0][0].parts == NULL) ATH_TRY(ath_tokenizer_lay_out(self));
   for (int texts = 0; texts < 2; texts++) ATH_TRY(check_layout(self, &self->layouts[texts][1]));
   ath_tokenizer_guess_roles(self);
+  self->raw = self->model.kind->takes_bytes != NULL &&
+              self->model.kind->takes_bytes(self->model.data) &&
+              ath_byte_level_comes_last(&self->pre_tokenizer);
   return ATH_OK;
 }
 
@@ -159,7 +163,43 @@ typedef struct walk {
   const ath_tokenizer *tokenizer;
   ath_sink word;
   bool skip_added;
+  bool gathers; /* words may be encoded many at once */
 } walk;
+
+static ath_status take_word(void *context, ath_run *run, const ath_text *word) {
+  const ath_tokenizer *self = context;
+  return self->model.kind->encode(self->model.data, run, word);
+}
+
+/* The same where words are numbered. */
+static ath_status take_numbered_word(void *context, ath_run *run, const ath_text *word) {
+  size_t before = run->out->length;
+  ATH_TRY(take_word(context, run, word));
+  ath_run_number(run, before);
+  return ATH_OK;
+}
+
+static ath_status encode_gathered(const ath_tokenizer *self, ath_run *run) {
+  ath_words *words = &run->gathered;
+  ath_status status = ATH_OK;
+  if (words->count > 0) status = self->model.kind->encode_words(self->model.data, run, words);
+  words->count = 0;
+  return status;
+}
+
+/* Keeps a word that is a part of the text until there are many; one that was put together in a
+ * buffer, which the next will be put into, is encoded at once. */
+static ath_status gather_word(void *context, ath_run *run, const ath_text *word) {
+  ath_words *words = &run->gathered;
+  uintptr_t at = (uintptr_t)word->bytes - (uintptr_t)words->text->bytes;
+  if (at >= words->text->length) {
+    ATH_TRY(encode_gathered(context, run));
+    return take_word(context, run, word);
+  }
+  assert(word->length <= words->text->length - at && words->count < ATH_WORDS_MAX);
+  words->places[words->count++] = (ath_origin){(uint32_t)at, (uint32_t)(at + word->length)};
+  return words->count == ATH_WORDS_MAX ? encode_gathered(context, run) : ATH_OK;
+}
 
 /* The steps of the walk, from the last to the first: each is the sink of the one after it. */
 static ath_status take_normalized(void *context, ath_run *run, const ath_text *text) {
@@ -167,7 +207,11 @@ static ath_status take_normalized(void *context, ath_run *run, const ath_text *t
   assert(text->length > 0);
   const ath_pre_tokenizer *cutter = &w->tokenizer->pre_tokenizer;
   if (cutter->kind == NULL) return w->word.take(w->word.context, run, text);
-  return cutter->kind->split(cutter->data, run, text, w->word);
+  if (!w->gathers) return cutter->kind->split(cutter->data, run, text, w->word);
+  run->gathered.text = text;
+  run->gathered.count = 0;
+  ATH_TRY(cutter->kind->split(cutter->data, run, text, (ath_sink){gather_word, w->word.context}));
+  return encode_gathered(w->tokenizer, run);
 }
 
 /* The parts of the text as it was written that lie between added tokens. */
@@ -187,19 +231,6 @@ static ath_status take_sequence(void *context, ath_run *run, const ath_text *tex
                                 w->skip_added, (ath_sink){take_written, context});
 }
 
-static ath_status take_word(void *context, ath_run *run, const ath_text *word) {
-  const ath_tokenizer *self = context;
-  return self->model.kind->encode(self->model.data, run, word);
-}
-
-/* The same where words are numbered. */
-static ath_status take_numbered_word(void *context, ath_run *run, const ath_text *word) {
-  size_t before = run->out->length;
-  ATH_TRY(take_word(context, run, word));
-  ath_run_number(run, before);
-  return ATH_OK;
-}
-
 /* Gets the run out of the encoding, where it lives from call to call, ready for this tokenizer. */
 static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encoding *out,
                            ath_run **run) {
@@ -217,6 +248,7 @@ static ath_status open_run(const ath_tokenizer *self, unsigned flags, ath_encodi
   r->offsets = (flags & ATH_ENCODE_OFFSETS) != 0;
   /* Offsets are trimmed by what the tokens show. */
   r->tokens = (flags & ATH_ENCODE_TOKENS) != 0 || (r->offsets && self->trims);
+  r->raw = self->raw;
   r->track = r->offsets;
   if (self->pre_tokenizer.kind != NULL &&
       self->pre_tokenizer.kind->needs_origins(self->pre_tokenizer.data))
@@ -288,7 +320,8 @@ void ath_tokenizer_trim(const ath_tokenizer *self, ath_run *run, size_t from,
 /* The tokens of one text: the whole pipeline but the post-processor. */
 static ath_status encode_text(const ath_tokenizer *self, const ath_text *text, ath_run *run) {
   bool numbered = (run->flags & ATH_ENCODE_WORDS) != 0;
-  walk w = {self, {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self}, false};
+  walk w = {self, {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self}, false,
+            !numbered && self->model.kind->encode_words != NULL};
   size_t from = run->out->length;
   run->word_number = 0;
   ATH_TRY(take_sequence(&w, run, text));
@@ -388,10 +421,11 @@ ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, 
                                    void *context) {
   ath_run *run;
   ATH_TRY(open_run(self, 0, scratch, &run));
+  run->raw = false;
   ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   ATH_TRY(check_text(run, 0, &whole));
   visit v = {visitor, context};
-  walk w = {self, {visit_word, &v}, true};
+  walk w = {self, {visit_word, &v}, true, false};
   return take_sequence(&w, run, &whole);
 }
 

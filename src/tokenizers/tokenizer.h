@@ -19,6 +19,7 @@ struct ath_tokenizer {
   ath_added_tokens added;
   ath_layout layouts[2][2]; /* [one text, two][without special tokens, with] */
   bool trims; /* whether any of them trims offsets */
+  bool raw;   /* whether the model gets bytes for their letters; ids and offsets do not tell */
   bool truncates, pads; /* whether the next two are set */
   ath_truncation truncation;
   ath_padding padding; /* its token lives in the arena */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizers/byte_alphabet.h"
 #include "tokenizers/models/kinds.h"
 
 #define MARK "\xE2\x96\x81" /* "▁" */
@@ -46,6 +47,30 @@ static ath_status fill_letters(ath_bpe *self, int variant) {
   return ATH_OK;
 }
 
+/* The same by the bytes that letters stand for. */
+static ath_status fill_bytes(ath_bpe *self, int variant) {
+  const int32_t *letters = self->letters[variant];
+  if (letters == NULL) return ATH_OK;
+  int32_t *ids = ath_arena_alloc(self->vocabulary.arena, 256 * sizeof *ids);
+  if (ids == NULL) return ATH_NO_MEMORY;
+  for (uint32_t c = 0; c < ATH_BPE_LETTERS; c++) {
+    int byte = ath_letter_byte(c);
+    if (byte < 0) continue;
+    ids[byte] = letters[c];
+    if (ids[byte] < 0) self->takes_bytes = false;
+  }
+  self->bytes[variant] = ids;
+  return ATH_OK;
+}
+
+/* Words that may be tokens as they are have their letters written for that, in little room. */
+static bool is_whole_short(const ath_bpe *self) {
+  const ath_vocabulary *vocabulary = &self->vocabulary;
+  for (uint32_t i = 0; self->ignore_merges && i < vocabulary->count; i++)
+    if (vocabulary->entries[i].length > ATH_BPE_WHOLE_MAX) return false;
+  return true;
+}
+
 static bool is_byte_token(const ath_bpe *self, int32_t id) {
   for (int byte = 0; byte < 256; byte++)
     if (self->byte_ids[byte] == id) return true;
@@ -80,7 +105,11 @@ ath_status ath_bpe_finish(ath_bpe *self) {
   if (self->unknown.bytes != NULL)
     self->unknown_id = ath_vocabulary_id(vocabulary, self->unknown.bytes, self->unknown.length);
   ath_byte_tokens_find(ath_vocabulary_kind_id, vocabulary, self->byte_ids);
-  for (int variant = 0; variant < 4; variant++) ATH_TRY(fill_letters(self, variant));
+  self->takes_bytes = is_whole_short(self);
+  for (int variant = 0; variant < 4; variant++) {
+    ATH_TRY(fill_letters(self, variant));
+    ATH_TRY(fill_bytes(self, variant));
+  }
   find_mark_cuts(self);
   return ATH_OK;
 }
@@ -301,6 +330,14 @@ static void write(const void *data, ath_json_writer *out) {
   ath_json_close(out, ']');
 }
 
+static bool takes_bytes(const void *data) { return ((const ath_bpe *)data)->takes_bytes; }
+
 const ath_model_kind ath_model_bpe = {
-    {"BPE", read, write}, ath_bpe_encode, ath_vocabulary_kind_size, ath_vocabulary_kind_id,
-    ath_vocabulary_kind_token};
+  .base = {"BPE", read, write},
+  .encode = ath_bpe_encode,
+  .encode_words = ath_bpe_encode_words,
+  .size = ath_vocabulary_kind_size,
+  .id = ath_vocabulary_kind_id,
+  .token = ath_vocabulary_kind_token,
+  .takes_bytes = takes_bytes,
+};

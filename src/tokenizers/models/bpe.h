@@ -8,6 +8,7 @@
 enum {
   ATH_BPE_AFFIX_MAX = 256, /* bytes of the prefix, and of the suffix */
   ATH_BPE_LETTERS = 0x800, /* code points of at most two bytes */
+  ATH_BPE_WHOLE_MAX = 512, /* bytes of a token that a raw word may be as a whole */
 };
 
 typedef struct ath_bpe_text { /* a string of the file; `bytes` is NULL where it has null */
@@ -31,6 +32,8 @@ typedef struct ath_bpe {
   int32_t unknown_id;    /* −1: none */
   int32_t byte_ids[256]; /* of "<0x00>" … "<0xFF>" */
   const int32_t *letters[4]; /* by code point; with the prefix (1), with the suffix (2) */
+  const int32_t *bytes[4];   /* of the letters that stand for bytes, likewise */
+  bool takes_bytes;          /* none of them is missing */
   bool cuts_at_mark;         /* words may be cut before "▁" … */
   bool joins_mark[256];      /* … but after these bytes */
 } ath_bpe;
@@ -41,7 +44,9 @@ ath_status ath_bpe_create(ath_arena *arena, ath_bpe **out) ATH_MUST_CHECK;
 
 ath_status ath_bpe_finish(ath_bpe *self) ATH_MUST_CHECK;
 
-/* Encodes a word (bpe_encode.c). */
+/* Encodes words (bpe_encode.c). */
 ath_status ath_bpe_encode(const void *data, ath_run *run, const ath_text *word) ATH_MUST_CHECK;
+ath_status ath_bpe_encode_words(const void *data, ath_run *run, const ath_words *words)
+    ATH_MUST_CHECK;
 
 #endif

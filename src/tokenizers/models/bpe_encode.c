@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizers/byte_alphabet.h"
 #include "tokenizers/models/bpe.h"
 
 /* --- characters to symbols ------------------------------------------------------------------ */
@@ -24,6 +25,7 @@ typedef struct reader {
   size_t at;         /* the next character */
   size_t end;        /* the sum of the lengths of the symbols so far */
   size_t unknown;    /* bytes of the unknown token that waits to be put; 0: none does */
+  bool raw;          /* characters are bytes that stand for their letters */
   ath_word_piece *out;
   size_t count;
 } reader;
@@ -94,11 +96,12 @@ static ath_status read_named(reader *self, size_t length, int variant) {
 static ath_status read_character(reader *self) {
   const ath_bpe *model = self->model;
   const uint8_t *bytes = (const uint8_t *)self->word->bytes + self->at;
-  size_t length = ath_character_length((char)*bytes);
+  size_t length = self->raw ? 1 : ath_character_length((char)*bytes);
   int variant = (self->at > 0 && model->prefix.length > 0) |
                 (self->at + length == self->word->length && model->suffix.length > 0) << 1;
   int32_t id = -1;
-  if (length == 1) id = model->letters[variant][*bytes];
+  if (self->raw) id = model->bytes[variant][*bytes];
+  else if (length == 1) id = model->letters[variant][*bytes];
   else if (length == 2) id = model->letters[variant][(*bytes & 0x1F) << 6 | (bytes[1] & 0x3F)];
   if (id >= 0) {
     put_unknown(self);
@@ -121,9 +124,18 @@ static ath_status read_symbols(reader *self, size_t wanted) {
 /* --- words of one piece --------------------------------------------------------------------- */
 
 /* Whether the word is a token that is left whole. */
-static bool find_whole(const ath_bpe *self, const ath_text *word, ath_word_piece *piece) {
+static bool find_whole(const ath_bpe *self, bool raw, const ath_text *word,
+                       ath_word_piece *piece) {
   if (!self->ignore_merges || self->dropout > 0) return false;
-  int32_t id = ath_vocabulary_id(&self->vocabulary, word->bytes, word->length);
+  const char *name = word->bytes;
+  size_t length = word->length;
+  char letters[2 * ATH_BPE_WHOLE_MAX];
+  if (raw) {
+    if (length > ATH_BPE_WHOLE_MAX) return false;
+    length = (size_t)(ath_write_byte_letters(letters, name, length) - letters);
+    name = letters;
+  }
+  int32_t id = ath_vocabulary_id(&self->vocabulary, name, length);
   *piece = (ath_word_piece){id, (uint32_t)word->length};
   return id >= 0;
 }
@@ -147,8 +159,8 @@ static ath_status cut(const void *model, ath_run *run, const ath_text *word,
   *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, most * sizeof **pieces);
   if (*pieces == NULL) return ATH_NO_MEMORY;
   *count = 1;
-  if (find_whole(self, word, *pieces)) return ATH_OK;
-  reader r = {.model = self, .word = word, .out = *pieces};
+  if (find_whole(self, run->raw, word, *pieces)) return ATH_OK;
+  reader r = {.model = self, .word = word, .out = *pieces, .raw = run->raw};
   ATH_TRY(read_symbols(&r, SIZE_MAX));
   *count = r.count;
   return merge(self, run, *pieces, count);
@@ -285,9 +297,10 @@ static ath_status encode_whole(const ath_bpe *self, ath_run *run, const ath_text
 }
 
 static ath_status encode_long(const ath_bpe *self, ath_run *run, const ath_text *word) {
-  window w = {.symbols = {.model = self, .word = word}, .width = ATH_MERGE_SHORT};
+  window w = {.symbols = {.model = self, .word = word, .raw = run->raw},
+              .width = ATH_MERGE_SHORT};
   ath_word_piece piece;
-  if (find_whole(self, word, &piece)) return ath_word_emit(run, word, 0, &piece, 1, -1);
+  if (find_whole(self, run->raw, word, &piece)) return ath_word_emit(run, word, 0, &piece, 1, -1);
   size_t before = run->out->length;
   bool whole;
   ATH_TRY(encode_windows(&w, run, &whole));
@@ -298,7 +311,8 @@ static ath_status encode_long(const ath_bpe *self, ath_run *run, const ath_text 
 
 /* --- words ---------------------------------------------------------------------------------- */
 
-static ath_status encode_part(const ath_bpe *self, ath_run *run, const ath_text *word) {
+static ath_status encode_part(const void *data, ath_run *run, const ath_text *word) {
+  const ath_bpe *self = data;
   bool joins = self->merges.growing && self->dropout == 0 &&
                !(self->byte_fallback && self->prefix.length + self->suffix.length > 0);
   if (self->dropout > 0) return encode_whole(self, run, word);
@@ -319,15 +333,38 @@ static size_t part_end(const ath_bpe *self, const ath_text *text, size_t from) {
   return text->length;
 }
 
+/* The parts of a text that is cut at marks. */
+static ath_status encode_parts(const ath_bpe *self, ath_run *run, const ath_text *text) {
+  ath_words parts;
+  parts.text = text;
+  parts.count = 0;
+  for (size_t from = 0, to; from < text->length; from = to) {
+    to = part_end(self, text, from);
+    parts.places[parts.count++] = (ath_origin){(uint32_t)from, (uint32_t)to};
+    if (parts.count < ATH_WORDS_MAX && to < text->length) continue;
+    ATH_TRY(ath_words_encode(self, encode_part, -1, run, &parts));
+    parts.count = 0;
+  }
+  return ATH_OK;
+}
+
+static bool cuts(const ath_bpe *self, const ath_run *run) {
+  return self->cuts_at_mark && !run->raw;
+}
+
 ath_status ath_bpe_encode(const void *data, ath_run *run, const ath_text *word) {
   const ath_bpe *self = data;
   assert(word->length > 0);
-  if (!self->cuts_at_mark) return encode_part(self, run, word);
-  for (size_t from = 0; from < word->length;) {
-    size_t to = part_end(self, word, from);
-    ath_text part = ath_text_slice(word, from, to);
-    ATH_TRY(encode_part(self, run, &part));
-    from = to;
+  return cuts(self, run) ? encode_parts(self, run, word) : encode_part(self, run, word);
+}
+
+ath_status ath_bpe_encode_words(const void *data, ath_run *run, const ath_words *words) {
+  const ath_bpe *self = data;
+  if (!cuts(self, run) && self->dropout == 0)
+    return ath_words_encode(self, encode_part, -1, run, words);
+  for (size_t i = 0; i < words->count; i++) {
+    ath_text word = ath_text_slice(words->text, words->places[i].start, words->places[i].end);
+    ATH_TRY(ath_bpe_encode(self, run, &word));
   }
   return ATH_OK;
 }

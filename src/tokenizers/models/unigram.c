@@ -341,4 +341,9 @@ static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
 }
 
 const ath_model_kind ath_model_unigram = {
-    {"Unigram", read, write}, encode, size, find_id, find_token};
+  .base = {"Unigram", read, write},
+  .encode = encode,
+  .size = size,
+  .id = find_id,
+  .token = find_token,
+};

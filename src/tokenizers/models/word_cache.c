@@ -1,4 +1,4 @@
-/* word_cache.c: a table of two places a word, each one line of the processor's cache. */
+/* word_cache.c: a table of lines that hold two words each, and encoding by it. */
 #include "tokenizers/models/word_cache.h"
 
 #include <string.h>
@@ -7,77 +7,85 @@ ath_word_cache *ath_word_cache_of(ath_run *run) {
   return ath_run_scratch(run, ATH_SCRATCH_CACHE, sizeof(ath_word_cache));
 }
 
-static uint64_t load(const char *bytes) {
-  uint64_t value;
+/* --- keys ----------------------------------------------------------------------------------- */
+
+/* The first `count` of eight bytes, where more are there to be read. */
+static inline uint64_t load_some(const char *bytes, size_t count) {
+  static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255};
+  uint64_t value, mask;
   memcpy(&value, bytes, sizeof value);
-  return value;
+  memcpy(&mask, ones + 8 - count, sizeof mask);
+  return value & mask;
 }
 
-/* Of fewer than eight bytes: two halves that overlap, which two lengths never give alike, as the
- * key holds the length as well. */
-static uint64_t load_short(const char *bytes, size_t count) {
-  uint32_t low = 0, high = 0;
-  assert(count > 0 && count < 8);
-  if (count >= 4) {
-    memcpy(&low, bytes, 4);
-    memcpy(&high, bytes + count - 4, 4);
-  } else {
-    low = (uint32_t)(uint8_t)bytes[0] | (uint32_t)(uint8_t)bytes[count / 2] << 8 |
-          (uint32_t)(uint8_t)bytes[count - 1] << 16;
+static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* The last words of a text, which nothing follows that could be read. */
+static void load_end(const char *bytes, size_t length, uint64_t words[4]) {
+  char room[ATH_WORD_KEY_BYTES] = {0};
+  memcpy(room, bytes, length);
+  memcpy(words, room, sizeof room);
+}
+
+static inline void load_words(const char *bytes, size_t length, size_t readable,
+                              uint64_t words[4]) {
+  if (readable < ATH_WORD_KEY_BYTES) {
+    load_end(bytes, length, words);
+    return;
   }
-  return (uint64_t)high << 32 | low;
+  words[0] = load_some(bytes, least(length, 8));
+  words[1] = load_some(bytes + 8, least(length - least(length, 8), 8));
+  words[2] = words[3] = 0;
+  if (length <= 16) return;
+  words[2] = load_some(bytes + 16, least(length - 16, 8));
+  words[3] = load_some(bytes + 24, least(length - least(length, 24), 8));
 }
 
-/* The last `count` bytes of the eight that end at `end`, as if they had been loaded alone. */
-static uint64_t load_tail(const char *end, size_t count) {
-  assert(count <= 8);
-  if (count == 0) return 0;
-  uint64_t value = load(end - 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  return value >> (8 * (8 - count));
-#else
-  return value << (8 * (8 - count));
-#endif
+/* Both halves of the product of two words, folded: each bit of either tells on all of it. */
+static inline uint64_t mix(uint64_t a, uint64_t b) {
+  unsigned __int128 product = (unsigned __int128)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-bool ath_word_key_make(const ath_text *word, ath_word_key *out) {
-  const char *bytes = word->bytes;
-  size_t length = word->length;
+static inline bool make_key(const ath_text *text, size_t from, size_t to, ath_word_key *out) {
   uint64_t *w = out->words;
+  size_t length = to - from;
   if (length > ATH_WORD_KEY_BYTES) return false;
-  if (length < 8) {
-    w[0] = load_short(bytes, length);
-    w[1] = w[2] = 0;
-  } else if (length < 16) {
-    w[0] = load(bytes);
-    w[1] = load_tail(bytes + length, length - 8);
-    w[2] = 0;
-  } else {
-    w[0] = load(bytes);
-    w[1] = load(bytes + 8);
-    w[2] = load_tail(bytes + length, length - 16);
-  }
+  load_words(text->bytes + from, length, text->length - from, w);
   out->length = (uint32_t)length;
-  uint64_t hash = (w[0] ^ length) * UINT64_C(0x9E3779B97F4A7C15);
-  hash = (hash ^ hash >> 32 ^ w[1]) * UINT64_C(0xD6E8FEB86659FD93);
-  hash = (hash ^ hash >> 32 ^ w[2]) * UINT64_C(0xC2B2AE3D27D4EB4F);
-  out->place = (uint32_t)(hash >> 32) & (ATH_WORD_ENTRIES - 1);
+  uint64_t hash = mix(w[0] ^ UINT64_C(0x9E3779B97F4A7C15), w[1] ^ UINT64_C(0xD6E8FEB86659FD93));
+  if (length > 16) hash = mix(hash ^ w[2], w[3] ^ UINT64_C(0xC2B2AE3D27D4EB4F));
+  hash = (hash ^ length) * UINT64_C(0x9E3779B97F4A7C15);
+  out->line = (uint32_t)(hash >> 32) & (ATH_WORD_LINES - 1);
   return true;
+}
+
+bool ath_word_key_make(const ath_text *text, size_t from, size_t to, ath_word_key *out) {
+  return make_key(text, from, to, out);
+}
+
+/* --- the table ------------------------------------------------------------------------------ */
+
+/* Of six pieces, the first two ends are in the first half, and three in the second. */
+static uint8_t *end_of(ath_cached_half halves[2], size_t piece) {
+  if (piece < 2) return &halves[0].ends[piece];
+  return piece == 2 ? &halves[1].count : &halves[1].ends[piece - 3];
 }
 
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count) {
-  assert(key->length <= ATH_WORD_KEY_BYTES);
-  if (count == 0 || count > ATH_WORD_PIECES) return;
-  ath_cached_word *word = &self->entries[key->place];
-  if (word->count > 0) self->entries[key->place ^ 1] = *word;
-  memcpy(word->words, key->words, sizeof word->words);
-  word->length = (uint8_t)key->length;
-  word->count = (uint8_t)count;
-  for (size_t i = 0; i < count; i++) {
-    word->ids[i] = pieces[i].id;
-    word->ends[i] = (uint8_t)pieces[i].end;
-  }
+  assert(key->length > 0 && key->length <= ATH_WORD_KEY_BYTES);
+  if (count == 0 || count > ATH_WORD_PIECES || pieces[count - 1].end != key->length) return;
+  ath_cached_half *halves = self->lines[key->line].halves, made[2] = {{0}, {0}};
+  made[0].length = (uint8_t)key->length;
+  made[0].count = (uint8_t)count;
+  memcpy(made[0].words, key->words, sizeof made[0].words);
+  memcpy(made[1].words, key->words + 2, sizeof made[1].words);
+  for (size_t i = 0; i < count; i++) made[i / 3].ids[i % 3] = pieces[i].id;
+  for (size_t i = 0; i + 1 < count; i++) *end_of(made, i) = (uint8_t)pieces[i].end;
+  if (key->length > 16 || count > 3) halves[1] = made[1];
+  else if (halves[0].length <= 16 && halves[0].count <= 3) halves[1] = halves[0];
+  halves[0] = made[0];
 }
 
 int ath_word_shown(const ath_text *word) {
@@ -111,20 +119,23 @@ ath_status ath_word_emit(ath_run *run, const ath_text *word, size_t from,
   return ATH_OK;
 }
 
-/* All places of a word are copied: cheaper than the right few. */
-static ath_status emit_cached(ath_run *run, const ath_text *word, const ath_cached_word *cached,
+/* All ids that there is room for are copied: cheaper than the right few. */
+static inline void emit_ids(ath_run *run, const ath_cached_half *cached) {
+  ath_encoding *out = run->out;
+  assert(out->capacity - out->length >= ATH_WORD_PIECES);
+  memcpy(out->ids + out->length, cached->ids, sizeof cached->ids);
+  if (cached->count > 3) memcpy(out->ids + out->length + 3, cached[1].ids, sizeof cached->ids);
+  out->length += cached->count;
+}
+
+static ath_status emit_cached(ath_run *run, const ath_text *word, const ath_cached_half *cached,
                               int32_t shown) {
   assert(cached->count <= ATH_WORD_PIECES && cached->length == word->length);
   ath_word_piece pieces[ATH_WORD_PIECES];
-  ath_encoding *out = run->out;
-  if (!run->offsets && !run->tokens) {
-    ATH_TRY(ath_run_reserve(run, ATH_WORD_PIECES));
-    memcpy(out->ids + out->length, cached->ids, sizeof cached->ids);
-    out->length += cached->count;
-    return ATH_OK;
-  }
+  ath_cached_half halves[2] = {cached[0], cached->count > 3 ? cached[1] : cached[0]};
   for (size_t i = 0; i < cached->count; i++)
-    pieces[i] = (ath_word_piece){cached->ids[i], cached->ends[i]};
+    pieces[i] = (ath_word_piece){halves[i / 3].ids[i % 3], *end_of(halves, i)};
+  pieces[cached->count - 1].end = cached->length;
   return ath_word_emit(run, word, 0, pieces, cached->count, shown);
 }
 
@@ -134,9 +145,9 @@ ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown
   ath_word_cache *cache = ath_word_cache_of(run);
   if (cache == NULL) return ATH_NO_MEMORY;
   ath_word_key key;
-  bool kept = ath_word_key_make(word, &key);
+  bool kept = make_key(word, 0, word->length, &key);
   if (kept) {
-    const ath_cached_word *cached = ath_word_cache_find(cache, &key);
+    const ath_cached_half *cached = ath_word_cache_find(cache, &key);
     if (cached != NULL) return emit_cached(run, word, cached, shown);
   }
   ath_word_piece *pieces;
@@ -144,4 +155,39 @@ ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown
   ATH_TRY(cut(model, run, word, &pieces, &count));
   if (kept) ath_word_cache_put(cache, &key, pieces, count);
   return ath_word_emit(run, word, 0, pieces, count, shown);
+}
+
+/* The keys of all words, while the memory fetches their lines. A word that is not kept has the
+ * length 0. */
+static void make_keys(const ath_words *words, const ath_word_cache *cache, ath_word_key *keys) {
+  for (size_t i = 0; i < words->count; i++) {
+    ath_origin place = words->places[i];
+    if (make_key(words->text, place.start, place.end, &keys[i]))
+      __builtin_prefetch(&cache->lines[keys[i].line]);
+    else
+      keys[i].length = 0;
+  }
+}
+
+ath_status ath_words_encode(const void *model, ath_word_encoder encode, int32_t shown,
+                            ath_run *run, const ath_words *words) {
+  ath_word_key keys[ATH_WORDS_MAX];
+  ath_word_cache *cache = ath_word_cache_of(run);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  bool ids_only = !run->offsets && !run->tokens;
+  make_keys(words, cache, keys);
+  ATH_TRY(ath_run_reserve(run, words->count * ATH_WORD_PIECES));
+  for (size_t i = 0; i < words->count; i++) {
+    const ath_cached_half *cached = NULL;
+    if (keys[i].length > 0) cached = ath_word_cache_find(cache, &keys[i]);
+    if (cached != NULL && ids_only) {
+      emit_ids(run, cached);
+      continue;
+    }
+    ath_text word = ath_text_slice(words->text, words->places[i].start, words->places[i].end);
+    if (cached != NULL) ATH_TRY(emit_cached(run, &word, cached, shown));
+    else ATH_TRY(encode(model, run, &word));
+    ATH_TRY(ath_run_reserve(run, (words->count - i) * ATH_WORD_PIECES));
+  }
+  return ATH_OK;
 }

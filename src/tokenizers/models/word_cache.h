@@ -7,28 +7,33 @@
 #include "tokenizers/pipeline.h"
 
 enum {
-  ATH_WORD_KEY_BYTES = 24, /* longer words are not kept */
+  ATH_WORD_KEY_BYTES = 32, /* longer words are not kept */
   ATH_WORD_PIECES = 6,     /* nor those of more pieces */
-  ATH_WORD_ENTRIES = 1 << 14,
+  ATH_WORD_LINES = 1 << 15,
 };
 
 typedef struct ath_word_key {
-  uint64_t words[ATH_WORD_KEY_BYTES / 8]; /* the word's bytes, folded where they are few */
+  uint64_t words[ATH_WORD_KEY_BYTES / 8]; /* the word's bytes, and zeros */
   uint32_t length;
-  uint32_t place; /* where in the table it belongs */
+  uint32_t line; /* where in the table it belongs */
 } ath_word_key;
 
-/* A word and its pieces: 64 bytes. */
-typedef struct ath_cached_word {
-  _Alignas(64) uint64_t words[ATH_WORD_KEY_BYTES / 8];
-  int32_t ids[ATH_WORD_PIECES];
-  uint8_t ends[ATH_WORD_PIECES]; /* byte offset in the word where each piece ends */
-  uint8_t length;
-  uint8_t count; /* 0: free */
-} ath_cached_word;
+/* A word of up to 16 bytes and three pieces; of a longer one or of more pieces, the first half. */
+typedef struct ath_cached_half {
+  uint8_t length; /* of the word; 0: free, or the second half of a word */
+  uint8_t count;  /* of its pieces */
+  uint8_t ends[2]; /* where in the word its pieces end; the last one ends with it */
+  int32_t ids[3];
+  uint64_t words[2];
+} ath_cached_half;
+
+/* Two words, or one: a line of the processor's cache. */
+typedef struct ath_cached_line {
+  _Alignas(64) ath_cached_half halves[2];
+} ath_cached_line;
 
 typedef struct ath_word_cache {
-  ath_cached_word entries[ATH_WORD_ENTRIES];
+  ath_cached_line lines[ATH_WORD_LINES];
 } ath_word_cache;
 
 typedef struct ath_word_piece {
@@ -39,24 +44,27 @@ typedef struct ath_word_piece {
 /* The run's cache, made on first use; NULL, with the failure text set, when memory is out. */
 ath_word_cache *ath_word_cache_of(ath_run *run);
 
-/* False when the word is too long to be kept. */
-bool ath_word_key_make(const ath_text *word, ath_word_key *out);
+/* The key of text[from, to). False when the word is too long to be kept. */
+bool ath_word_key_make(const ath_text *text, size_t from, size_t to, ath_word_key *out);
 
-static inline bool ath_cached_word_is(const ath_cached_word *self, const ath_word_key *key) {
+static inline bool ath_cached_half_is(const ath_cached_half *self, const ath_word_key *key) {
   return self->words[0] == key->words[0] && self->words[1] == key->words[1] &&
-         self->words[2] == key->words[2] && self->length == key->length && self->count > 0;
+         self->length == key->length;
 }
 
-/* The word, or NULL; valid until the next put. A word has two places, side by side. */
-static inline const ath_cached_word *ath_word_cache_find(const ath_word_cache *self,
+/* The half that the word begins in, or NULL; valid until the next put. */
+static inline const ath_cached_half *ath_word_cache_find(const ath_word_cache *self,
                                                          const ath_word_key *key) {
-  const ath_cached_word *first = &self->entries[key->place];
-  if (ath_cached_word_is(first, key)) return first;
-  const ath_cached_word *second = &self->entries[key->place ^ 1];
-  return ath_cached_word_is(second, key) ? second : NULL;
+  const ath_cached_half *halves = self->lines[key->line].halves;
+  if (ath_cached_half_is(&halves[0], key) &&
+      (key->length <= 16 || (halves[1].words[0] == key->words[2] &&
+                             halves[1].words[1] == key->words[3])))
+    return &halves[0];
+  return key->length <= 16 && ath_cached_half_is(&halves[1], key) ? &halves[1] : NULL;
 }
 
-/* Keeps a word's pieces, if there are any; the older of the two words in its places goes. */
+/* Keeps a word's pieces, if they are few and reach to its end; the older of the two words in its
+ * line goes. */
 void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
                         const ath_word_piece *pieces, size_t count);
 
@@ -71,6 +79,12 @@ typedef ath_status (*ath_word_cutter)(const void *model, ath_run *run, const ath
  * may be none (−1), show the text that they stand for. */
 ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
                            const ath_text *word) ATH_MUST_CHECK;
+
+/* Encodes many words by the cache, whose lines are asked for all together; those that are not
+ * there by `encode`. */
+typedef ath_status (*ath_word_encoder)(const void *model, ath_run *run, const ath_text *word);
+ath_status ath_words_encode(const void *model, ath_word_encoder encode, int32_t shown,
+                            ath_run *run, const ath_words *words) ATH_MUST_CHECK;
 
 /* Appends pieces, the first of which begins at byte `from`, as tokens. One that ends where the
  * piece before it does stands for the same text, as the bytes of a character may do. Pieces may

@@ -51,5 +51,9 @@ static ath_status encode(const void *data, ath_run *run, const ath_text *word) {
 }
 
 const ath_model_kind ath_model_wordlevel = {
-    {"WordLevel", read, write}, encode, ath_vocabulary_kind_size, ath_vocabulary_kind_id,
-    ath_vocabulary_kind_token};
+  .base = {"WordLevel", read, write},
+  .encode = encode,
+  .size = ath_vocabulary_kind_size,
+  .id = ath_vocabulary_kind_id,
+  .token = ath_vocabulary_kind_token,
+};

@@ -14,17 +14,6 @@
 #include "tokenizers/pre_tokenizers/kinds.h"
 #include "tokenizers/scanners.h"
 
-/* Writes the characters of these bytes; returns where they end, which is at most twice as far.
- * Two bytes are always written. */
-static char *write_letters(char *out, const char *bytes, size_t length) {
-  for (size_t i = 0; i < length; i++) {
-    const ath_byte_letter *letter = &ath_byte_letters[(uint8_t)bytes[i]];
-    memcpy(out, letter->utf8, sizeof letter->utf8);
-    out += letter->length;
-  }
-  return out;
-}
-
 /* Each letter of a character's bytes comes from the whole character. */
 static void write_origins(ath_origin *out, const ath_text *text, size_t from, size_t to) {
   while (from < to) {
@@ -75,14 +64,15 @@ static void append(ath_run *run, ath_text_buffer *word, const ath_text *text, si
   } else if (run->track) {
     write_origins(word->origins + word->length, text, from, to);
   }
-  char *end = plain ? out + (to - from) : write_letters(out, text->bytes + from, to - from);
+  char *end = out + (to - from);
+  if (!plain) end = ath_write_byte_letters(out, text->bytes + from, to - from);
   word->length = (size_t)(end - word->bytes);
 }
 
 /* Hands over the word text[from, to), with a space in front that comes from where the first
  * character does. */
-static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text, size_t from,
-                       size_t to, bool space, ath_sink next) {
+static ath_status give_letters(ath_run *run, ath_text_buffer *word, const ath_text *text,
+                               size_t from, size_t to, bool space, ath_sink next) {
   assert(from <= to && to <= text->length && (space || from < to));
   word->length = 0;
   if (space) {
@@ -99,9 +89,24 @@ static ath_status give(ath_run *run, ath_text_buffer *word, const ath_text *text
   return next.take(next.context, run, &piece);
 }
 
+/* The same, left in bytes: most words are parts of the text, as they stand. */
+static ath_status give_raw(ath_run *run, ath_text_buffer *word, const ath_text *text, size_t from,
+                           size_t to, bool space, ath_sink next) {
+  ath_text piece = ath_text_slice(text, from, to);
+  if (space) {
+    word->length = 0;
+    ATH_TRY(ath_text_insert(run, word, " ", 1, ath_text_origin(text, 0)));
+    ATH_TRY(ath_text_append(run, word, text, from, to));
+    piece = ath_text_of(run, word);
+  }
+  return next.take(next.context, run, &piece);
+}
+
 static ath_status cut(const ath_byte_level *self, ath_run *run, ath_text_buffer *word,
                       const ath_text *text, ath_sink next) {
   bool space = self->add_prefix_space && text->bytes[0] != ' ';
+  ath_status (*give)(ath_run *, ath_text_buffer *, const ath_text *, size_t, size_t, bool,
+                     ath_sink) = run->raw ? give_raw : give_letters;
   if (!self->use_regex) return give(run, word, text, 0, text->length, space, next);
   size_t at = 0;
   if (space) {
@@ -122,6 +127,22 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
   ath_status status = cut(data, run, word, text, next);
   ath_run_close_word(run);
   return status;
+}
+
+/* How often ByteLevel is among the steps of a part, and whether the last step is one. */
+static size_t count_steps(ath_part part, bool *last) {
+  const ath_sequence *sequence = ath_part_sequence(part);
+  if (sequence == NULL) return *last = part.kind == &ath_pre_tokenizer_byte_level.base;
+  size_t count = 0;
+  for (size_t i = 0; i < sequence->count; i++) count += count_steps(sequence->items[i], last);
+  return count;
+}
+
+bool ath_byte_level_comes_last(const ath_pre_tokenizer *pre_tokenizer) {
+  bool last = false;
+  if (pre_tokenizer->kind == NULL) return false;
+  ath_part part = {&pre_tokenizer->kind->base, pre_tokenizer->data};
+  return count_steps(part, &last) == 1 && last;
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_byte_level = {
