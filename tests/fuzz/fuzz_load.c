@@ -2,7 +2,8 @@
 #include "fuzzing.h"
 
 static void use(const ath_tokenizer *tokenizer) {
-  static const char text[] = "Hello, w\303\266rld  42 a<s>b [MASK] \360\237\230\200\t\n\xE4\xBD\xA0";
+  static const char text[] =
+      "Hello, w\303\266rld  42 a<s>b [MASK] \360\237\230\200\t\n\xE4\xBD\xA0";
   ath_encoding encoding = {0};
   ath_buffer back = ath_buffer_make(1 << 24);
   encode_and_check(tokenizer, text, sizeof text - 1, ATH_ENCODE_SPECIAL | ATH_ENCODE_TRUNCATE,
