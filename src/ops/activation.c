@@ -73,9 +73,11 @@ ath_hlo_value ath_hlo_activation(ath_hlo *h, ath_hlo_value x, ath_activation_kin
   }
 }
 
-/* 1 − x² */
-static ath_hlo_value one_minus_square(ath_hlo *h, ath_hlo_value x) {
-  return ath_hlo_subtract(h, ath_hlo_constant(h, x.dtype, 1), ath_hlo_multiply(h, x, x));
+/* 1 − tanh² x = 4 logistic(2x) logistic(−2x), where nothing cancels for large x. */
+static ath_hlo_value tanh_slope(ath_hlo *h, ath_hlo_value x) {
+  ath_hlo_value up = ath_hlo_unary(h, "logistic", ath_hlo_times(h, x, 2));
+  ath_hlo_value down = ath_hlo_unary(h, "logistic", ath_hlo_times(h, x, -2));
+  return ath_hlo_times(h, ath_hlo_multiply(h, up, down), 4);
 }
 
 /* Φ(x) + x φ(x), with the density φ(x) = exp(−x²/2) / √(2π). */
@@ -113,7 +115,7 @@ ath_hlo_value ath_hlo_activation_slope(ath_hlo *h, ath_hlo_value x, ath_activati
     case ATH_SILU: return silu_slope(h, x);
     default:
       assert(kind == ATH_TANH);
-      return one_minus_square(h, ath_hlo_unary(h, "tanh", x));
+      return tanh_slope(h, x);
   }
 }
 
