@@ -216,20 +216,21 @@ ath_status ath_tokenizer_decode(const ath_tokenizer *self, const int32_t *ids, s
 
 /* The limits of the options below. That of threads holds wherever a number of them is given. */
 enum { ATH_VOCAB_SIZE_MIN = 6, ATH_VOCAB_SIZE_MAX = 1 << 24, ATH_SEED_SIZE_MAX = 14000000,
-       ATH_THREADS_MAX = 1024 };
+       ATH_THREADS_MAX = 1024, ATH_SPECIALS_MAX = 1024,
+       ATH_TRAINING_MEMORY_MIN = 16 << 20 /* bytes */ };
 
-typedef struct ath_unigram_options {
-  int32_t vocab_size;          /* pieces and special tokens together */
-  double shrinking_factor;     /* share of the pieces that one pruning keeps: 0.75 */
-  int sub_iterations;          /* EM rounds between prunings: 2 */
-  size_t seed_size;            /* pieces to start from: 1,000,000 */
-  int max_piece_length;        /* code points: 16 */
-  size_t max_word_length;      /* longer pre-tokens are cut, in code points: 4096 */
-  int threads;                 /* 0: as many as OpenMP has; the result does not depend on it */
-} ath_unigram_options;
-
-/* The values of the reference library and vocab_size 8000. */
-ath_unigram_options ath_unigram_defaults(void);
+/* What every trainer is told. */
+typedef struct ath_training_options {
+  int32_t vocab_size;     /* tokens in all, special ones included */
+  /* Special tokens in the order of their ids, which begin with 0. Those of the model's own five
+   * that are not named here come before these. */
+  const char *const *special_tokens;
+  size_t special_count;   /* at most ATH_SPECIALS_MAX with the model's own */
+  size_t max_word_length; /* longer pre-tokens are cut, in code points: at most 65536 */
+  uint64_t memory;        /* bytes that training may take, roughly: when the distinct words need
+                           * more, the rarest are forgotten, which the log says */
+  int threads;            /* 0: as many as OpenMP has; the result does not depend on it */
+} ath_training_options;
 
 typedef struct ath_training_report {
   uint64_t bytes, lines;       /* read */
@@ -239,35 +240,82 @@ typedef struct ath_training_report {
   double tokens_per_word;      /* on the training text */
 } ath_training_report;
 
-/* Trains a Unigram tokenizer (Kudo 2018) on text files, a line at a time: quotes normalised,
- * Metaspace, special tokens [CLS] [SEP] <unk> <pad> [MASK] = 0 … 4, template post-processor. The
- * result is the same for any thread count. A vocabulary too small for the alphabet is
- * ATH_INVALID, naming the least that will do; so is text that is not UTF-8, with its file, line and
- * byte, or none at all. Options out of range are ATH_USAGE. `report` may be NULL. */
+/* The trainers read text files, a line at a time; a line is a text, without its end. ATH_INVALID
+ * for text that is not UTF-8, with its file, line and byte, for none at all, and for a vocabulary
+ * too small for the alphabet, naming the least that will do; ATH_USAGE for options out of range.
+ * Counts have 64 bits. `report` may be NULL. */
+
+typedef struct ath_unigram_options {
+  ath_training_options common;
+  double shrinking_factor;     /* share of the pieces that one pruning keeps: 0.75 */
+  int sub_iterations;          /* EM rounds between prunings: 2 */
+  size_t seed_size;            /* pieces to start from: 1,000,000 */
+  int max_token_length;        /* code points of a piece: 16, at most 31 */
+} ath_unigram_options;
+
+/* The values of the reference library and vocab_size 8000. */
+ath_unigram_options ath_unigram_defaults(void);
+
+/* Trains a Unigram tokenizer (Kudo 2018): quotes normalised, Metaspace, special tokens [CLS] [SEP]
+ * <unk> <pad> [MASK], template post-processor. Special tokens that the text spells are passed
+ * over. */
 ath_status ath_unigram_train(const char *const *paths, size_t path_count,
                              const ath_unigram_options *options, ath_tokenizer **out,
                              ath_training_report *report) ATH_MUST_CHECK;
 
-/* The least vocabulary of byte-level BPE: 256 bytes and five special tokens. */
-enum { ATH_BPE_VOCAB_MIN = 261 };
-
 typedef struct ath_bpe_options {
-  int32_t vocab_size;     /* bytes, merged tokens and special tokens together; below 2²⁰ + 1 */
-  uint64_t min_frequency; /* a pair seen less often is not merged; 0 is as 1 */
-  size_t max_word_length; /* longer pre-tokens are cut, in bytes: 65536 */
+  ath_training_options common; /* of at most 2²⁰ tokens */
+  uint64_t min_frequency;      /* a pair seen less often is not merged; 0 is as 1 */
+  uint32_t max_token_length;   /* merged tokens of more than two bytes stay below it; 0: no limit */
 } ath_bpe_options;
 
 /* The values of the reference library: vocab_size 30000, min_frequency 0. */
 ath_bpe_options ath_bpe_defaults(void);
 
 /* Trains a byte-level BPE tokenizer (Sennrich et al. 2016; the bytes as in GPT-2) with the pipeline
- * of roberta-base and the special tokens <s> <pad> </s> <unk> <mask> = 0 … 4. Lines are texts, as
- * above, without their ends; the merges are those of `tokenizers` trained on the same texts, but
- * where a word was cut. One thread does it. ATH_INVALID for text that is not UTF-8, with its file,
- * line and byte, or none at all; ATH_USAGE for options out of range. `report` may be NULL. */
+ * of roberta-base and the special tokens <s> <pad> </s> <unk> <mask>. The merges are those of
+ * `tokenizers` trained on the same texts, but where a word was cut. */
 ath_status ath_bpe_train(const char *const *paths, size_t path_count,
                          const ath_bpe_options *options, ath_tokenizer **out,
                          ath_training_report *report) ATH_MUST_CHECK;
+
+typedef struct ath_wordpiece_options {
+  ath_training_options common;  /* of at most 2²⁰ tokens */
+  uint64_t min_frequency;       /* as above */
+  uint32_t max_token_length;    /* as above, in code points, without "##" */
+  const char *initial_alphabet; /* characters that are tokens even if the text has none; or NULL */
+  size_t limit_alphabet;        /* most characters to keep, the frequent ones; 0: all */
+  int lowercase;                /* 1: text loses case and accents, as in bert-base-uncased */
+} ath_wordpiece_options;
+
+/* The values of the reference library, vocab_size 30000, lower case. */
+ath_wordpiece_options ath_wordpiece_defaults(void);
+
+/* Trains a WordPiece tokenizer with BERT's pipeline and the special tokens [PAD] [UNK] [CLS] [SEP]
+ * [MASK]. Its pieces are found as those of BPE, whose order `tokenizers` has, with the alphabet's
+ * characters and then their "##" forms by code point. The library numbers the latter in another
+ * order at each run, and of equally frequent pairs it takes that of the least numbers: where no
+ * numbers decide, the vocabularies are equal. Of equally frequent characters that
+ * `limit_alphabet` does not spare, those of the least code points stay. Special tokens that the
+ * text spells are passed over. */
+ath_status ath_wordpiece_train(const char *const *paths, size_t path_count,
+                               const ath_wordpiece_options *options, ath_tokenizer **out,
+                               ath_training_report *report) ATH_MUST_CHECK;
+
+typedef struct ath_wordlevel_options {
+  ath_training_options common;
+  uint64_t min_frequency; /* a word seen less often is no token */
+  int lowercase;          /* as above */
+} ath_wordlevel_options;
+
+/* The values of the reference library, lower case. */
+ath_wordlevel_options ath_wordlevel_defaults(void);
+
+/* Trains a tokenizer whose tokens are whole words, the most frequent first and equally frequent
+ * ones by their bytes, as in the reference; with the pipeline and special tokens of WordPiece. */
+ath_status ath_wordlevel_train(const char *const *paths, size_t path_count,
+                               const ath_wordlevel_options *options, ath_tokenizer **out,
+                               ath_training_report *report) ATH_MUST_CHECK;
 
 #ifdef __cplusplus
 }

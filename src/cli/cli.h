@@ -51,6 +51,7 @@ typedef struct ath_option {
   double minimum, maximum; /* for numbers; both 0: no limits */
   bool required;
   bool wanted;             /* shown as required, though a file may give it */
+  bool *given;             /* set when the option is there; may be NULL */
   const char *group;       /* heading in the help, where it differs from the option's before */
 } ath_option;
 
@@ -95,6 +96,18 @@ bool ath_cli_input_is_terminal(void);
  * line may hold NULs and is followed by one. It stays valid until the next call. Lines over 64 MB
  * are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
+
+/* The files that arguments name: a pattern with * ? or [ ] stands for the files that match it, in
+ * the order of the alphabet, unless a file has that very name; "-" is standard input. ATH_NOT_FOUND
+ * for a pattern that nothing matches. */
+typedef struct ath_cli_files {
+  const char **paths; /* owned by the list, or by who gave the arguments */
+  size_t count, capacity;
+  char **matched;     /* the paths that patterns gave */
+  size_t matched_count, matched_capacity;
+} ath_cli_files;
+ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
+void ath_cli_files_free(ath_cli_files *self);
 
 /* Writes the buffer to standard output and empties it. */
 ath_status ath_cli_flush(ath_buffer *out) ATH_MUST_CHECK;

@@ -177,6 +177,7 @@ static ath_status parse_option(const ath_command *command, const ath_option *opt
     option = find(options, name + 3);
     if (option != NULL && option->kind == ATH_OPTION_FLAG) {
       *(bool *)option->target = false;
+      if (option->given != NULL) *option->given = true;
       return ATH_OK;
     }
     option = NULL;
@@ -184,6 +185,7 @@ static ath_status parse_option(const ath_command *command, const ath_option *opt
   if (option == NULL) return unknown_option(command, options, name);
   assert(option - options < OPTIONS_MAX);
   given[option - options] = true;
+  if (option->given != NULL) *option->given = true;
   if (option->kind == ATH_OPTION_FLAG && equals == NULL) {
     *(bool *)option->target = true;
     return ATH_OK;

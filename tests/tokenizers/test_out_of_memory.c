@@ -17,8 +17,8 @@ static ath_status train(void *context) {
   ath_tokenizer *tokenizer = NULL;
   const char *path = context;
   ath_unigram_options options = ath_unigram_defaults();
-  options.vocab_size = 40;
-  options.threads = 1;
+  options.common.vocab_size = 40;
+  options.common.threads = 1;
   ATH_TRY(ath_unigram_train(&path, 1, &options, &tokenizer, NULL));
   ath_status status = ath_tokenizer_save(tokenizer, tokenizer_path, 0);
   if (status == ATH_OK && ath_tokenizer_hash(tokenizer) == NULL) status = ATH_NO_MEMORY;

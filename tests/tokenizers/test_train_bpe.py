@@ -7,47 +7,34 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from driving import differences, run, succeed
+from training import random_texts, train_on
 
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 LEAST = 256 + len(SPECIALS)
 
 
-def reference_model(texts, vocab_size, min_frequency=0):
+def reference_model(texts, vocab_size, min_frequency=0, **options):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=SPECIALS,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+        vocab_size=vocab_size, min_frequency=min_frequency, show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        **{"special_tokens": SPECIALS, **options})
     tokenizer.train_from_iterator(texts, trainer)
     model = json.loads(tokenizer.to_str())["model"]
     return model["vocab"], model["merges"]
 
 
-def train(texts, folder, vocab_size, min_frequency=0):
-    text = folder / "text.txt"
-    text.write_bytes("".join(line + "\n" for line in texts).encode())
-    succeed("tokenizer", "train", "--model", "bpe", "--vocab-size", vocab_size,
-            "--min-frequency", min_frequency, "--input", text, "--output", folder / "tokenizer")
-    return folder / "tokenizer" / "tokenizer.json"
+def train(texts, folder, vocab_size, *options):
+    return train_on(texts, folder, "bpe", "--vocab-size", vocab_size, *options)
 
 
 def assert_same(texts, folder, vocab_size, min_frequency=0):
-    ours = json.loads(train(texts, folder, vocab_size, min_frequency).read_text())["model"]
+    path = train(texts, folder, vocab_size, "--min-frequency", min_frequency)
+    ours = json.loads(path.read_text())["model"]
     vocab, merges = reference_model(texts, vocab_size, min_frequency)
     assert ours["merges"] == merges
     assert ours["vocab"] == vocab
-
-
-def random_texts(seed):
-    """Words of one to five letters' alphabet, short and long: pairs tie, runs overlap."""
-    draw = random.Random(seed)
-    letters = draw.choice(["a", "ab", "abc", "abcdé", "aé语"])
-    longest = draw.choice([4, 12, 40])
-
-    def word():
-        return "".join(draw.choice(letters) for _ in range(draw.randint(1, longest)))
-    return [" ".join(word() for _ in range(draw.randint(1, 40)))
-            for _ in range(draw.randint(1, 20))]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -55,6 +42,26 @@ def test_random_words_give_the_merges_of_the_reference(seed, tmp_path):
     draw = random.Random(-1 - seed)
     assert_same(random_texts(seed), tmp_path, LEAST + draw.choice([1, 7, 60, 500]),
                 draw.choice([0, 1, 2, 5]))
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3, 4, 6])
+def test_tokens_stay_as_short_as_in_the_reference(longest, tmp_path):
+    texts = [line for seed in range(3) for line in random_texts(seed)]
+    path = train(texts, tmp_path, 900, "--max-token-length", longest)
+    ours = json.loads(path.read_text())["model"]
+    vocab, merges = reference_model(texts, 900, max_token_length=longest)
+    assert (ours["merges"], ours["vocab"]) == (merges, vocab)
+
+
+def test_special_tokens_have_the_ids_of_their_order(tmp_path):
+    specials = ["<pad>", "<extra>", "</s>", "a", "<mask>"]
+    path = train(["a bab abab"] * 3, tmp_path, 300, "--special-tokens", ",".join(specials))
+    model = json.loads(path.read_text())["model"]
+    vocab, merges = reference_model(["a bab abab"] * 3, 300,
+                                    special_tokens=["<s>", "<unk>", *specials])
+    assert (model["merges"], model["vocab"]) == (merges, vocab)
+    read = Tokenizer.from_file(str(path))
+    assert read.encode("b<extra>").ids == [0, vocab["b"], vocab["<extra>"], vocab["</s>"]]
 
 
 def test_all_kinds_of_text_give_the_merges_of_the_reference(tmp_path):
@@ -82,8 +89,8 @@ def test_the_special_tokens_have_their_roles(tmp_path):
 
 
 @pytest.mark.parametrize("options, data, message", [
-    (["--vocab-size", "260"], b"text\n", "must be 261"),
-    (["--vocab-size", "2000000"], b"text\n", "must be 261"),
+    (["--vocab-size", "260"], b"text\n", "256 bytes and 5 special tokens need at least 261"),
+    (["--vocab-size", "2000000"], b"text\n", "at most 1048576"),
     (["--min-frequency", "-1"], b"text\n", "min-frequency"),
     ([], b"", "no text"),
     ([], b"good\nbad \xff\n", "line 2"),

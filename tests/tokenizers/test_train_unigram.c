@@ -50,8 +50,8 @@ static ath_status train(const char *text, size_t length, int32_t vocab_size, int
                         ath_tokenizer **out, ath_training_report *report) {
   const char *path = text_file("text", text, length);
   ath_unigram_options options = ath_unigram_defaults();
-  options.vocab_size = vocab_size;
-  options.threads = threads;
+  options.common.vocab_size = vocab_size;
+  options.common.threads = threads;
   return ath_unigram_train(&path, 1, &options, out, report);
 }
 
@@ -232,16 +232,16 @@ static void options_out_of_range_are_refused(void **state) {
     options.field = value;                                                                       \
     assert_fails(ath_unigram_train(&path, 1, &options, &tokenizer, NULL), ATH_USAGE, part);      \
   } while (0)
-  REFUSED(vocab_size, 5, "must be 6 to 16777216");
-  REFUSED(vocab_size, (1 << 24) + 1, "must be 6 to");
+  REFUSED(common.vocab_size, 5, "must be 6 to 16777216");
+  REFUSED(common.vocab_size, (1 << 24) + 1, "must be 6 to");
   REFUSED(shrinking_factor, 1.0, "between 0 and 1");
   REFUSED(sub_iterations, 0, "EM rounds");
   REFUSED(seed_size, 0, "seed pieces");
   REFUSED(seed_size, 20000000, "seed pieces");
-  REFUSED(max_piece_length, 32, "1 to 31");
-  REFUSED(max_word_length, 0, "words of up to");
-  REFUSED(threads, -1, "threads");
-  REFUSED(threads, 1025, "threads");
+  REFUSED(max_token_length, 32, "1 to 31");
+  REFUSED(common.max_word_length, 0, "words of up to");
+  REFUSED(common.threads, -1, "threads");
+  REFUSED(common.threads, 1025, "threads");
 #undef REFUSED
 }
 
@@ -309,7 +309,8 @@ static ath_word_list count_words(const char *text, size_t max_word_length, size_
   assert_ok(ath_tokenizer_build_unigram(NULL, 0, &cutter));
   ath_word_list list;
   ath_training_report report = {0};
-  assert_ok(ath_word_count_files(&path, 1, cutter, max_word_length, maximum, &list, &report));
+  ath_word_limits limits = {max_word_length, maximum, 2};
+  assert_ok(ath_word_count_files(&path, 1, cutter, &limits, &list, &report));
   assert_int_equal(report.distinct_words, list.count);
   ath_tokenizer_destroy(cutter);
   return list;

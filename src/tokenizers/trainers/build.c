@@ -1,114 +1,188 @@
-/* build.c: the masked-language-model tokenizer around a trained vocabulary. */
+/* build.c: a tokenizer made around a trained vocabulary: its tokenizer.json is composed, and read
+ * like any other. */
 #include "tokenizers/trainers/build.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tokenizers/models/kinds.h"
-#include "tokenizers/models/unigram.h"
 #include "tokenizers/tokenizer.h"
 
-const char *const ath_build_specials[ATH_BUILD_SPECIALS] = {"[CLS]", "[SEP]", "<unk>", "<pad>",
-                                                            "[MASK]"};
-enum { UNKNOWN_ID = 2 };
+#define JSON_LIMIT ((size_t)1 << 32)
 
-#define ADDED(id, content, lstrip) \
-  "{\"id\":" #id ",\"content\":\"" content "\",\"lstrip\":" #lstrip \
-  ",\"normalized\":false,\"special\":true}"
-#define SPECIAL(name, type) "{\"SpecialToken\":{\"id\":\"" name "\",\"type_id\":" #type "}}"
-#define SEQUENCE(name, type) "{\"Sequence\":{\"id\":\"" name "\",\"type_id\":" #type "}}"
-#define TOKEN(name, id) \
-  "\"" name "\":{\"id\":\"" name "\",\"ids\":[" #id "],\"tokens\":[\"" name "\"]}"
-#define METASPACE \
-  "{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":\"always\",\"split\":true}"
+/* --- special tokens -------------------------------------------------------------------------- */
 
-/* The pipeline of the "train from scratch" example, said as tokenizer.json says it. [MASK] takes
- * the space before it, as the example's tokenizer class has it: in training it stands for a piece
- * with its word mark, so a mark of its own left before it would be a text never seen. */
-static const char pipeline[] =
-    "{\"version\":\"1.0\",\"added_tokens\":["
-    ADDED(0, "[CLS]", false) "," ADDED(1, "[SEP]", false) "," ADDED(2, "<unk>", false) ","
-    ADDED(3, "<pad>", false) "," ADDED(4, "[MASK]", true) "],"
-    "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":["
-    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"``\"},\"content\":\"\\\"\"},"
-    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"''\"},\"content\":\"\\\"\"}]},"
-    "\"pre_tokenizer\":" METASPACE ","
-    "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":["
-    SPECIAL("[CLS]", 0) "," SEQUENCE("A", 0) "," SPECIAL("[SEP]", 0) "],\"pair\":["
-    SPECIAL("[CLS]", 0) "," SEQUENCE("A", 0) "," SPECIAL("[SEP]", 0) ","
-    SEQUENCE("B", 1) "," SPECIAL("[SEP]", 1) "],"
-    "\"special_tokens\":{" TOKEN("[CLS]", 0) "," TOKEN("[SEP]", 1) "}},"
-    "\"decoder\":" METASPACE "}";
-
-/* The nearest number of 15 significant digits. The tokenizers library reads longer ones off by a
- * last bit (its JSON reader does not round exactly); these it reads as they are written. */
-static double round_score(double score) {
-  char text[32];
-  snprintf(text, sizeof text, "%.14e", score);
-  return strtod(text, NULL);
+int ath_build_special(const ath_build *self, const char *token, size_t length) {
+  for (size_t i = 0; i < self->special_count; i++)
+    if (strlen(self->specials[i]) == length && memcmp(self->specials[i], token, length) == 0)
+      return (int)i;
+  return -1;
 }
 
-static ath_status add_piece(ath_unigram *model, size_t index, const ath_unigram_piece *piece) {
-  size_t length = strlen(piece->text);
-  if (length == 0) return ath_fail(ATH_INVALID, "piece %zu is empty", index);
-  if (ath_utf8_prefix(piece->text, length) != length)
-    return ath_fail(ATH_INVALID, "piece %zu is not UTF-8", index);
-  if (!isfinite(piece->score))
-    return ath_fail(ATH_INVALID, "the score of piece %zu, \"%s\", is not finite", index,
-                    piece->text);
-  const char *copy = ath_arena_string_n(model->arena, piece->text, length);
-  if (copy == NULL) return ATH_NO_MEMORY;
-  ath_unigram_add(model, copy, length, round_score(piece->score));
+static ath_status add_special(ath_build *self, const char *token) {
+  size_t length = strlen(token);
+  if (length == 0 || ath_utf8_prefix(token, length) != length)
+    return ath_fail(ATH_USAGE, "special token %zu must be UTF-8, and not empty",
+                    self->special_count + 1);
+  if (ath_build_special(self, token, length) >= 0)
+    return ath_fail(ATH_USAGE, "the special token \"%.100s\" is there twice", token);
+  if (self->special_count == ATH_SPECIALS_MAX)
+    return ath_fail(ATH_USAGE, "more than %d special tokens", ATH_SPECIALS_MAX);
+  self->specials[self->special_count++] = token;
   return ATH_OK;
 }
 
-/* The special tokens, then the pieces. */
-static ath_status build_model(const ath_unigram_piece *pieces, size_t count, ath_arena *arena,
-                              ath_unigram **out) {
-  if (count > INT32_MAX - ATH_BUILD_SPECIALS)
-    return ath_fail(ATH_INVALID, "%zu pieces are too many", count);
-  ath_unigram *model = NULL;
-  ATH_TRY(ath_unigram_create(arena, ATH_BUILD_SPECIALS + count, &model));
-  for (size_t i = 0; i < ATH_BUILD_SPECIALS; i++)
-    ath_unigram_add(model, ath_build_specials[i], strlen(ath_build_specials[i]), 0);
-  assert(model->count == ATH_BUILD_SPECIALS);
-  model->unknown = UNKNOWN_ID;
-  for (size_t i = 0; i < count; i++) ATH_TRY(add_piece(model, i, &pieces[i]));
-  int32_t doubled;
-  ATH_TRY(ath_unigram_finish(model, &doubled));
-  if (doubled >= 0)
-    return ath_fail(ATH_INVALID, "the piece \"%s\" is there twice, or is a special token",
-                    model->pieces[doubled].bytes);
-  *out = model;
+static bool is_named(const char *token, const ath_training_options *options) {
+  for (size_t i = 0; i < options->special_count; i++)
+    if (strcmp(options->special_tokens[i], token) == 0) return true;
+  return false;
+}
+
+static ath_status check_options(const ath_training_options *o) {
+  if (o->vocab_size < ATH_VOCAB_SIZE_MIN || o->vocab_size > ATH_VOCAB_SIZE_MAX)
+    return ath_fail(ATH_USAGE, "vocabulary size %d: must be %d to %d", (int)o->vocab_size,
+                    ATH_VOCAB_SIZE_MIN, ATH_VOCAB_SIZE_MAX);
+  if (o->max_word_length < 1 || o->max_word_length > ATH_WORD_LENGTH_MAX)
+    return ath_fail(ATH_USAGE, "words of up to %zu characters: must be 1 to %d",
+                    o->max_word_length, ATH_WORD_LENGTH_MAX);
+  if (o->memory < ATH_TRAINING_MEMORY_MIN)
+    return ath_fail(ATH_USAGE, "%llu bytes of memory: must be at least %d",
+                    (unsigned long long)o->memory, ATH_TRAINING_MEMORY_MIN);
+  if (o->threads < 0 || o->threads > ATH_THREADS_MAX)
+    return ath_fail(ATH_USAGE, "%d threads: must be 0 to %d", o->threads, ATH_THREADS_MAX);
   return ATH_OK;
 }
 
-ath_status ath_tokenizer_build_parts(ath_tokenizer *self, const char *text) {
+ath_status ath_build_init(ath_build *self, const ath_recipe *recipe,
+                          const ath_training_options *options) {
+  *self = (ath_build){.recipe = recipe};
+  ATH_TRY(check_options(options));
+  for (size_t i = 0; i < ATH_OWN_SPECIALS; i++)
+    if (!is_named(recipe->specials[i], options)) ATH_TRY(add_special(self, recipe->specials[i]));
+  for (size_t i = 0; i < options->special_count; i++)
+    ATH_TRY(add_special(self, options->special_tokens[i]));
+  if (self->special_count < (size_t)options->vocab_size) return ATH_OK;
+  return ath_fail(ATH_USAGE, "vocabulary size %d: there are %zu special tokens alone",
+                  (int)options->vocab_size, self->special_count);
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static void write_added(const ath_build *self, ath_json_writer *out) {
+  ath_json_open(out, "added_tokens", '[');
+  for (size_t i = 0; i < self->special_count; i++) {
+    const char *token = self->specials[i];
+    ath_json_open(out, NULL, '{');
+    ath_json_put_integer(out, "id", (int64_t)i);
+    ath_json_put_text(out, "content", token);
+    ath_json_put_flag(out, "lstrip",
+                      self->recipe->mask_strips && strcmp(token, self->recipe->mask) == 0);
+    ath_json_put_flag(out, "normalized", false);
+    ath_json_put_flag(out, "special", true);
+    ath_json_close(out, '}');
+  }
+  ath_json_close(out, ']');
+}
+
+static void write_part(const char *key, const char *json, ath_json_writer *out) {
+  if (json != NULL) ath_json_put_literal(out, key, json);
+}
+
+static void write_post_processor(const ath_build *self, ath_json_writer *out) {
+  const ath_recipe *recipe = self->recipe;
+  if (recipe->post_processor == NULL) return;
+  char text[1024];
+  int length = snprintf(text, sizeof text, recipe->post_processor,
+                        ath_build_special(self, recipe->first, strlen(recipe->first)),
+                        ath_build_special(self, recipe->last, strlen(recipe->last)));
+  assert(length > 0 && (size_t)length < sizeof text);
+  ath_json_put_literal(out, "post_processor", text);
+}
+
+static ath_status write_tokenizer(const ath_build *self, ath_model_writer write,
+                                  const void *context, ath_buffer *out) {
+  ath_json_writer writer = ath_json_writer_make(out);
+  ath_json_open(&writer, NULL, '{');
+  ath_json_put_text(&writer, "version", "1.0");
+  write_added(self, &writer);
+  write_part("normalizer", self->recipe->normalizer, &writer);
+  write_part("pre_tokenizer", self->recipe->pre_tokenizer, &writer);
+  write_post_processor(self, &writer);
+  write_part("decoder", self->recipe->decoder, &writer);
+  ath_json_open(&writer, "model", '{');
+  write(context, &writer);
+  ath_json_close(&writer, '}');
+  ath_json_close(&writer, '}');
+  return writer.status;
+}
+
+static ath_status read_tree(const char *text, ath_tokenizer *self) {
   json_error_t error;
   json_t *tree = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-  if (tree == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a tokenizer");
-  ath_json root = {.value = tree, .key = "built-in pipeline"};
+  if (tree == NULL && json_error_code(&error) == json_error_out_of_memory)
+    return ath_fail(ATH_NO_MEMORY, "no memory for a tokenizer");
+  if (tree == NULL) return ath_fail(ATH_INVALID, "the trained tokenizer: %s", error.text);
+  ath_json root = {.value = tree, .key = "the trained tokenizer"};
   ath_status status = ath_tokenizer_read_parts(&root, self);
   json_decref(tree);
-  ATH_TRY(status);
-  return ath_tokenizer_finish(self);
+  return status != ATH_OK ? status : ath_tokenizer_finish(self);
 }
 
-static ath_status build(ath_tokenizer *self, const ath_unigram_piece *pieces, size_t count) {
-  ath_unigram *model = NULL;
-  ATH_TRY(build_model(pieces, count, self->arena, &model));
-  self->model = (ath_model){&ath_model_unigram, model};
-  return ath_tokenizer_build_parts(self, pipeline);
-}
-
-ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,
-                                       ath_tokenizer **out) {
+static ath_status read_text(const char *text, ath_tokenizer **out) {
   ath_tokenizer *self;
   ATH_TRY(ath_tokenizer_create(&self));
-  ath_status status = build(self, pieces, count);
+  ath_status status = read_tree(text, self);
   if (status == ATH_OK) *out = self;
   else ath_tokenizer_destroy(self);
+  return status;
+}
+
+ath_status ath_build_tokenizer(const ath_build *self, ath_model_writer write, const void *context,
+                               ath_tokenizer **out) {
+  ath_buffer text = ath_buffer_make(JSON_LIMIT);
+  ath_status status = write_tokenizer(self, write, context, &text);
+  if (status == ATH_OK) status = read_text(text.bytes, out);
+  ath_buffer_free(&text);
+  return status;
+}
+
+/* --- the words ------------------------------------------------------------------------------- */
+
+/* A model without tokens: nothing is encoded with it. */
+static void write_no_model(const void *context, ath_json_writer *out) {
+  (void)context;
+  ath_json_put_text(out, "type", "WordLevel");
+  ath_json_put_text(out, "unk_token", "");
+  ath_json_open(out, "vocab", '{');
+  ath_json_close(out, '}');
+}
+
+ath_status ath_build_cutter(const ath_build *self, ath_tokenizer **out) {
+  ath_recipe recipe = *self->recipe;
+  ath_build cutter = *self;
+  cutter.recipe = &recipe;
+  recipe.post_processor = NULL;
+  if (recipe.word_cutter != NULL) recipe.pre_tokenizer = recipe.word_cutter;
+  if (recipe.reads_specials) cutter.special_count = 0;
+  return ath_build_tokenizer(&cutter, write_no_model, NULL, out);
+}
+
+int ath_training_threads(const ath_training_options *options) {
+  return options->threads > 0 ? options->threads : omp_get_max_threads();
+}
+
+ath_status ath_build_count_words(const ath_build *self, const char *const *paths,
+                                 size_t path_count, const ath_training_options *options,
+                                 size_t bytes_per_letter, ath_word_list *out,
+                                 ath_training_report *report) {
+  if (path_count == 0) return ath_fail(ATH_USAGE, "no text files to train on");
+  ath_word_limits limits = {.max_word_length = options->max_word_length,
+                            .text_maximum = options->memory / bytes_per_letter,
+                            .threads = ath_training_threads(options)};
+  if (limits.text_maximum > ATH_WORD_TEXT_MAX) limits.text_maximum = ATH_WORD_TEXT_MAX;
+  ath_tokenizer *cutter = NULL;
+  ATH_TRY(ath_build_cutter(self, &cutter));
+  ath_status status = ath_word_count_some(paths, path_count, cutter, &limits, out, report);
+  ath_tokenizer_destroy(cutter);
   return status;
 }

@@ -21,17 +21,16 @@ static const double PRUNE_MARGIN = 1.1;
 
 enum { PRUNINGS_MAX = 1000 };
 
+/* Memory for each byte of the distinct words: the suffix array, then the lattice's edges. */
+enum { BYTES_PER_LETTER = 50 };
+
 ath_unigram_options ath_unigram_defaults(void) {
-  return (ath_unigram_options){.vocab_size = 8000, .shrinking_factor = 0.75, .sub_iterations = 2,
-                               .seed_size = 1000000, .max_piece_length = 16,
-                               .max_word_length = 4096, .threads = 0};
+  return (ath_unigram_options){
+      .common = {.vocab_size = 8000, .max_word_length = 4096, .memory = ATH_TRAINING_MEMORY},
+      .shrinking_factor = 0.75, .sub_iterations = 2, .seed_size = 1000000, .max_token_length = 16};
 }
 
-static ath_status check_options(const ath_unigram_options *o, size_t path_count) {
-  if (path_count == 0) return ath_fail(ATH_USAGE, "no text files to train on");
-  if (o->vocab_size < ATH_VOCAB_SIZE_MIN || o->vocab_size > ATH_VOCAB_SIZE_MAX)
-    return ath_fail(ATH_USAGE, "vocabulary size %d: must be %d to %d", (int)o->vocab_size,
-                    ATH_VOCAB_SIZE_MIN, ATH_VOCAB_SIZE_MAX);
+static ath_status check_options(const ath_unigram_options *o) {
   if (!(o->shrinking_factor > 0 && o->shrinking_factor < 1))
     return ath_fail(ATH_USAGE, "shrinking factor %g: must lie between 0 and 1",
                     o->shrinking_factor);
@@ -41,20 +40,16 @@ static ath_status check_options(const ath_unigram_options *o, size_t path_count)
   if (o->seed_size < 1 || o->seed_size > ATH_SEED_SIZE_MAX)
     return ath_fail(ATH_USAGE, "%zu seed pieces: must be 1 to %d", o->seed_size,
                     ATH_SEED_SIZE_MAX);
-  if (o->max_piece_length < 1 || o->max_piece_length > ATH_PIECE_LENGTH_MAX)
+  if (o->max_token_length < 1 || o->max_token_length > ATH_PIECE_LENGTH_MAX)
     return ath_fail(ATH_USAGE, "pieces of up to %d characters: must be 1 to %d",
-                    o->max_piece_length, ATH_PIECE_LENGTH_MAX);
-  if (o->max_word_length < 1 || o->max_word_length > 1 << 16)
-    return ath_fail(ATH_USAGE, "words of up to %zu characters: must be 1 to %d",
-                    o->max_word_length, 1 << 16);
-  if (o->threads < 0 || o->threads > ATH_THREADS_MAX)
-    return ath_fail(ATH_USAGE, "%d threads: must be 0 to %d", o->threads, ATH_THREADS_MAX);
+                    o->max_token_length, ATH_PIECE_LENGTH_MAX);
   return ATH_OK;
 }
 
 /* A run of training. Arrays have an element for each seed piece; the first `count` are in use. */
 typedef struct trainer {
   ath_unigram_options options;
+  ath_build build;
   int threads;
   ath_word_list words;
   ath_seed_pieces seeds;
@@ -97,16 +92,16 @@ static ath_status trainer_allocate(trainer *self) {
 
 /* How many pieces the vocabulary has room for besides the special tokens. */
 static size_t wished_pieces(const trainer *self) {
-  return (size_t)(self->options.vocab_size - ATH_BUILD_SPECIALS);
+  return (size_t)self->options.common.vocab_size - self->build.special_count;
 }
 
 static ath_status check_alphabet(const trainer *self) {
   if (self->characters <= wished_pieces(self)) return ATH_OK;
   return ath_fail(ATH_INVALID,
                   "vocabulary size %d is too small: the text has %zu different characters; with "
-                  "%d special tokens at least %zu are needed",
-                  (int)self->options.vocab_size, self->characters, ATH_BUILD_SPECIALS,
-                  self->characters + ATH_BUILD_SPECIALS);
+                  "%zu special tokens at least %zu are needed",
+                  (int)self->options.common.vocab_size, self->characters,
+                  self->build.special_count, self->characters + self->build.special_count);
 }
 
 /* Scores from the seeds' own measure. */
@@ -122,7 +117,7 @@ static void start_scores(trainer *self) {
 static ath_status prepare(trainer *self) {
   ath_log_progress(&(ath_progress){.task = "tokenizer: finding seed pieces", .unit = "pieces"});
   ATH_TRY(ath_seed_pieces_find(&self->words, self->options.seed_size,
-                               self->options.max_piece_length, &self->seeds));
+                               self->options.max_token_length, &self->seeds));
   self->count = self->seeds.count;
   self->characters = self->seeds.character_count;
   ath_log_progress(&(ath_progress){.task = "tokenizer: finding seed pieces", .unit = "pieces",
@@ -264,7 +259,7 @@ static ath_status prune(trainer *self, size_t goal) {
 }
 
 static ath_status train(trainer *self) {
-  size_t goal = (size_t)((double)self->options.vocab_size * PRUNE_MARGIN);
+  size_t goal = (size_t)((double)self->options.common.vocab_size * PRUNE_MARGIN);
   for (int i = 0; i < PRUNINGS_MAX; i++) {
     run_em(self);
     if (self->count <= goal) break;
@@ -276,7 +271,7 @@ static ath_status train(trainer *self) {
   assert(self->count <= wished_pieces(self));
   if (self->count < wished_pieces(self))
     ath_log(ATH_LOG_WARNING, "the text gives a vocabulary of %zu, not the %d asked for",
-            self->count + ATH_BUILD_SPECIALS, (int)self->options.vocab_size);
+            self->count + self->build.special_count, (int)self->options.common.vocab_size);
   return ATH_OK;
 }
 
@@ -301,35 +296,26 @@ static ath_status build(trainer *self, ath_tokenizer **out) {
   }
   for (size_t i = 0; i < self->count && status == ATH_OK; i++)
     pieces[i].text = text.bytes + places[i];
-  if (status == ATH_OK) status = ath_tokenizer_build_unigram(pieces, self->count, out);
+  if (status == ATH_OK) status = ath_build_unigram(&self->build, pieces, self->count, out);
   free(pieces);
   free(places);
   ath_buffer_free(&text);
   return status;
 }
 
-static ath_status count_words(trainer *self, const char *const *paths, size_t path_count,
-                              ath_training_report *report) {
-  ath_tokenizer *cutter = NULL;
-  ATH_TRY(ath_tokenizer_build_unigram(NULL, 0, &cutter));
-  ath_status status = ath_word_count_some(paths, path_count, cutter,
-                                          self->options.max_word_length, &self->words, report);
-  ath_tokenizer_destroy(cutter);
-  return status;
-}
-
 ath_status ath_unigram_train(const char *const *paths, size_t path_count,
                              const ath_unigram_options *options, ath_tokenizer **out,
                              ath_training_report *report) {
-  ATH_TRY(check_options(options, path_count));
   ath_training_report own = {0};
-  trainer self = {.options = *options};
-  self.threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+  trainer self = {.options = *options, .threads = ath_training_threads(&options->common)};
   ath_status status = ATH_OK;
-  ATH_TRY_GOTO(count_words(&self, paths, path_count, &own), done);
+  ATH_TRY_GOTO(ath_build_init(&self.build, &ath_recipe_unigram, &options->common), done);
+  ATH_TRY_GOTO(check_options(options), done);
+  ATH_TRY_GOTO(ath_build_count_words(&self.build, paths, path_count, &options->common,
+                                     BYTES_PER_LETTER, &self.words, &own), done);
   ATH_TRY_GOTO(prepare(&self), done);
   ATH_TRY_GOTO(train(&self), done);
-  own.vocab_size = (int32_t)self.count + ATH_BUILD_SPECIALS;
+  own.vocab_size = (int32_t)(self.count + self.build.special_count);
   own.tokens_per_word = (double)ath_lattice_best(self.lattice, self.scores, self.uses) /
                         (double)self.words.total;
   status = build(&self, out);
