@@ -176,7 +176,7 @@ static ath_tokenizer *make_tokenizer(void) {
   for (int i = 0; i < 50; i++) fputs("some words and some more words\n", file);
   fclose(file);
   ath_unigram_options options = ath_unigram_defaults();
-  options.vocab_size = 30;
+  options.common.vocab_size = 30;
   ath_tokenizer *tokenizer = NULL;
   assert_ok(ath_unigram_train(&path, 1, &options, &tokenizer, NULL));
   return tokenizer;
