@@ -81,7 +81,7 @@ static void shards_of_another_tokenizer_are_refused(void **state) {
   (void)state;
   const char *paths[] = {data.text};
   ath_unigram_options unigram = ath_unigram_defaults();
-  unigram.vocab_size = 60;
+  unigram.common.vocab_size = 60;
   ath_tokenizer *tokenizer = NULL;
   assert_ok(ath_unigram_train(paths, 1, &unigram, &tokenizer, NULL));
   ath_prepare_options prepare = ath_prepare_defaults();

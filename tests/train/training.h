@@ -46,7 +46,7 @@ static inline void make_corpus(corpus *self) {
   snprintf(data, sizeof data, "%s/data", self->folder);
   const char *paths[] = {self->text};
   ath_unigram_options options = ath_unigram_defaults();
-  options.vocab_size = 80;
+  options.common.vocab_size = 80;
   ath_tokenizer *tokenizer = NULL;
   assert_ok(ath_unigram_train(paths, 1, &options, &tokenizer, NULL));
   assert_ok(ath_tokenizer_save(tokenizer, self->tokenizer, 0));
