@@ -75,6 +75,7 @@ enum { /* memory that parts keep in a run from call to call */
   ATH_SCRATCH_LATTICE,
   ATH_SCRATCH_PIECES,
   ATH_SCRATCH_CACHE,
+  ATH_SCRATCH_CHUNKS,
   ATH_SCRATCH_FORM,
   ATH_SCRATCH_COUNT
 };
@@ -107,6 +108,7 @@ struct ath_run {
   bool offsets; /* `out` gets starts and ends; implies track */
   bool tokens;  /* surfaces are kept */
   bool raw;     /* words are bytes of the text, which the model takes for their letters */
+  bool kept;    /* what becomes of the words is kept elsewhere (chunks.c): the model need not */
   int32_t word_number; /* of the next word or added token of a text */
   ath_text_buffer normal[2]; /* for normalisers, in turn */
   ath_text_buffer words[ATH_PRE_TOKENIZERS_MAX]; /* for pre-tokenisers that are at work */
@@ -250,11 +252,28 @@ const ath_sequence *ath_part_sequence(ath_part part);
 ath_status ath_read_nothing(const ath_json *json, ath_arena *arena, void **data) ATH_MUST_CHECK;
 void ath_write_nothing(const void *data, ath_json_writer *out);
 
+/* Whether an ASCII character stays, wherever it stands, and what is before it becomes the same as
+ * if it stood alone, and so what is after it: always, or where printable ASCII is on both sides. */
+typedef enum ath_keeping {
+  ATH_KEEPS_NOTHING,
+  ATH_KEEPS_BESIDE_ASCII,
+  ATH_KEEPS_APART,
+} ath_keeping;
+
 typedef struct ath_normalizer_kind {
   ath_kind base;
   /* Replaces *text by what the normaliser makes of it; leaves it alone if nothing changes. */
   ath_status (*apply)(const void *data, ath_run *run, ath_text *text);
+  ath_keeping (*keeps)(const void *data, uint8_t character); /* NULL: nothing */
 } ath_normalizer_kind;
+
+/* What an ASCII character c in a text x c y does to its words. */
+typedef enum ath_border {
+  ATH_NO_BORDER,
+  ATH_BORDER_GOES,   /* they are those of x, and those of y */
+  ATH_BORDER_STANDS, /* they are those of x, of c, and of y */
+  ATH_BORDER_BEGINS, /* they are those of x, and those of c y */
+} ath_border;
 
 typedef struct ath_pre_tokenizer_kind {
   ath_kind base;
@@ -262,6 +281,7 @@ typedef struct ath_pre_tokenizer_kind {
   ath_status (*split)(const void *data, ath_run *run, const ath_text *text, ath_sink next);
   /* Whether origins must be tracked even when nobody asked for offsets. */
   bool (*needs_origins)(const void *data);
+  ath_border (*border)(const void *data, uint8_t character); /* NULL: none is one */
 } ath_pre_tokenizer_kind;
 
 typedef struct ath_model_kind {
@@ -275,6 +295,8 @@ typedef struct ath_model_kind {
   /* Whether `encode` reads a raw run's words: bytes that stand for their letters (byte_level.h);
    * may be NULL: it does not. */
   bool (*takes_bytes)(const void *data);
+  /* Whether a word may become other ids each time; may be NULL: it does not. */
+  bool (*varies)(const void *data);
 } ath_model_kind;
 
 /* How offsets lose the white space of their token (trim.c). */

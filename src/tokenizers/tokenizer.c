@@ -86,6 +86,9 @@ ath_status ath_tokenizer_finish(ath_tokenizer *self) {
   self->raw = self->model.kind->takes_bytes != NULL &&
               self->model.kind->takes_bytes(self->model.data) &&
               ath_byte_level_comes_last(&self->pre_tokenizer);
+  ath_chunking_find(&self->chunking, &self->normalizer, &self->pre_tokenizer, &self->model);
+  /* Added tokens that are looked for in what the normaliser made may hold borders. */
+  self->chunking.possible &= self->added.normalized.count == 0;
   return ATH_OK;
 }
 
@@ -164,6 +167,7 @@ typedef struct walk {
   ath_sink word;
   bool skip_added;
   bool gathers; /* words may be encoded many at once */
+  bool in_chunks; /* only ids are wanted, which are those of the text's chunks */
 } walk;
 
 static ath_status take_word(void *context, ath_run *run, const ath_text *word) {
@@ -225,10 +229,16 @@ static ath_status take_written(void *context, ath_run *run, const ath_text *text
                                 w->skip_added, (ath_sink){take_normalized, context});
 }
 
+static ath_status take_chunks(void *context, ath_run *run, const ath_text *text) {
+  const walk *w = context;
+  return ath_chunks_encode(&w->tokenizer->chunking, run, text, (ath_sink){take_written, context});
+}
+
 static ath_status take_sequence(void *context, ath_run *run, const ath_text *text) {
   const walk *w = context;
   return ath_added_tokens_split(&w->tokenizer->added, &w->tokenizer->added.written, run, text,
-                                w->skip_added, (ath_sink){take_written, context});
+                                w->skip_added,
+                                (ath_sink){w->in_chunks ? take_chunks : take_written, context});
 }
 
 /* Gets the run out of the encoding, where it lives from call to call, ready for this tokenizer. */
@@ -320,8 +330,10 @@ void ath_tokenizer_trim(const ath_tokenizer *self, ath_run *run, size_t from,
 /* The tokens of one text: the whole pipeline but the post-processor. */
 static ath_status encode_text(const ath_tokenizer *self, const ath_text *text, ath_run *run) {
   bool numbered = (run->flags & ATH_ENCODE_WORDS) != 0;
+  bool only_ids = !numbered && !run->offsets && !run->tokens;
   walk w = {self, {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self}, false,
-            !numbered && self->model.kind->encode_words != NULL};
+            !numbered && self->model.kind->encode_words != NULL,
+            only_ids && self->chunking.possible};
   size_t from = run->out->length;
   run->word_number = 0;
   ATH_TRY(take_sequence(&w, run, text));
@@ -425,7 +437,7 @@ ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, 
   ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   ATH_TRY(check_text(run, 0, &whole));
   visit v = {visitor, context};
-  walk w = {self, {visit_word, &v}, true, false};
+  walk w = {self, {visit_word, &v}, true, false, false};
   return take_sequence(&w, run, &whole);
 }
 

@@ -6,6 +6,7 @@
 
 #include "formats/sha256.h"
 #include "tokenizers/added_tokens.h"
+#include "tokenizers/chunks.h"
 #include "tokenizers/pipeline.h"
 
 struct ath_tokenizer {
@@ -17,6 +18,7 @@ struct ath_tokenizer {
   ath_post_processor post_processor;
   ath_decoder decoder;
   ath_added_tokens added;
+  ath_chunking chunking;
   ath_layout layouts[2][2]; /* [one text, two][without special tokens, with] */
   bool trims; /* whether any of them trims offsets */
   bool raw;   /* whether the model gets bytes for their letters; ids and offsets do not tell */

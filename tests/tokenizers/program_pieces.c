@@ -1,7 +1,8 @@
 /* program_pieces.c: for tests that run the reference beside us: encodes and decodes for many
  * tokenizers, of which each line of the input names one.
  *
- *   encode PATH HEX HEX …    →  for each text a line: HEX:START:END for each token; bytes as hex
+ *   encode PATH HEX HEX …    →  for each text a line: HEX:START:END for each token; bytes as hex;
+ *                               a failure, too, when who asks for ids alone gets others
  *   decode PATH ID,ID ID …   →  for each list of ids a line: the text as hex
  *   write PATH               →  the file as it would be saved, as hex
  *
@@ -29,12 +30,23 @@ static size_t read_hex(const char *hex, char *out) {
 
 static void fail(void) { printf("! %s\n", ath_error_text()); }
 
-static void encode(const ath_tokenizer *tokenizer, ath_encoding *encoding, const char *hex) {
+/* Encodes with tokens and offsets, and for ids alone, which are found another way. */
+static ath_status encode_both_ways(const ath_tokenizer *tokenizer, const char *text,
+                                   size_t length, ath_encoding *encoding, ath_encoding *alone) {
+  ATH_TRY(ath_tokenizer_encode(tokenizer, text, length, ATH_ENCODE_OFFSETS | ATH_ENCODE_TOKENS,
+                               encoding));
+  ATH_TRY(ath_tokenizer_encode(tokenizer, text, length, 0, alone));
+  bool same = alone->length == encoding->length;
+  for (size_t i = 0; same && i < alone->length; i++) same = alone->ids[i] == encoding->ids[i];
+  return same ? ATH_OK : ath_fail(ATH_INVALID, "other ids when they are asked for alone");
+}
+
+static void encode(const ath_tokenizer *tokenizer, ath_encoding *encoding, ath_encoding *alone,
+                   const char *hex) {
   char *text = malloc(strlen(hex) / 2 + 1);
   if (text == NULL) abort();
   size_t length = read_hex(hex, text);
-  ath_status status = ath_tokenizer_encode(tokenizer, text, length,
-                                           ATH_ENCODE_OFFSETS | ATH_ENCODE_TOKENS, encoding);
+  ath_status status = encode_both_ways(tokenizer, text, length, encoding, alone);
   if (status != ATH_OK) fail();
   for (size_t i = 0; status == ATH_OK && i < encoding->length; i++) {
     size_t token_length;
@@ -66,7 +78,7 @@ static void decode(const ath_tokenizer *tokenizer, char *list) {
 static void serve(char *line) {
   char *rest = line, *verb = strsep(&rest, " "), *path = strsep(&rest, " ");
   ath_tokenizer *tokenizer;
-  ath_encoding encoding = {0};
+  ath_encoding encoding = {0}, alone = {0};
   ath_status status = ath_tokenizer_load(path, &tokenizer);
   if (status != ATH_OK && rest == NULL) fail();
   if (status == ATH_OK && strcmp(verb, "write") == 0) {
@@ -78,10 +90,11 @@ static void serve(char *line) {
   }
   for (char *item; rest != NULL && (item = strsep(&rest, " ")) != NULL;) {
     if (status != ATH_OK) fail();
-    else if (strcmp(verb, "encode") == 0) encode(tokenizer, &encoding, item);
+    else if (strcmp(verb, "encode") == 0) encode(tokenizer, &encoding, &alone, item);
     else decode(tokenizer, item);
   }
   ath_encoding_free(&encoding);
+  ath_encoding_free(&alone);
   if (status == ATH_OK) ath_tokenizer_destroy(tokenizer);
 }
 

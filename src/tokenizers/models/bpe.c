@@ -332,6 +332,8 @@ static void write(const void *data, ath_json_writer *out) {
 
 static bool takes_bytes(const void *data) { return ((const ath_bpe *)data)->takes_bytes; }
 
+static bool varies(const void *data) { return ((const ath_bpe *)data)->dropout > 0; }
+
 const ath_model_kind ath_model_bpe = {
   .base = {"BPE", read, write},
   .encode = ath_bpe_encode,
@@ -340,4 +342,5 @@ const ath_model_kind ath_model_bpe = {
   .id = ath_vocabulary_kind_id,
   .token = ath_vocabulary_kind_token,
   .takes_bytes = takes_bytes,
+  .varies = varies,
 };

@@ -342,7 +342,7 @@ static ath_status encode_parts(const ath_bpe *self, ath_run *run, const ath_text
     to = part_end(self, text, from);
     parts.places[parts.count++] = (ath_origin){(uint32_t)from, (uint32_t)to};
     if (parts.count < ATH_WORDS_MAX && to < text->length) continue;
-    ATH_TRY(ath_words_encode(self, encode_part, -1, run, &parts));
+    ATH_TRY(ath_words_encode(ATH_SCRATCH_CACHE, self, encode_part, -1, run, &parts));
     parts.count = 0;
   }
   return ATH_OK;
@@ -361,7 +361,7 @@ ath_status ath_bpe_encode(const void *data, ath_run *run, const ath_text *word) 
 ath_status ath_bpe_encode_words(const void *data, ath_run *run, const ath_words *words) {
   const ath_bpe *self = data;
   if (!cuts(self, run) && self->dropout == 0)
-    return ath_words_encode(self, encode_part, -1, run, words);
+    return ath_words_encode(ATH_SCRATCH_CACHE, self, encode_part, -1, run, words);
   for (size_t i = 0; i < words->count; i++) {
     ath_text word = ath_text_slice(words->text, words->places[i].start, words->places[i].end);
     ATH_TRY(ath_bpe_encode(self, run, &word));

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-ath_word_cache *ath_word_cache_of(ath_run *run) {
-  return ath_run_scratch(run, ATH_SCRATCH_CACHE, sizeof(ath_word_cache));
+ath_word_cache *ath_word_cache_of(ath_run *run, int scratch) {
+  return ath_run_scratch(run, scratch, sizeof(ath_word_cache));
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */
@@ -142,10 +142,10 @@ static ath_status emit_cached(ath_run *run, const ath_text *word, const ath_cach
 ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
                            const ath_text *word) {
   assert(word->length > 0);
-  ath_word_cache *cache = ath_word_cache_of(run);
+  ath_word_cache *cache = ath_word_cache_of(run, ATH_SCRATCH_CACHE);
   if (cache == NULL) return ATH_NO_MEMORY;
   ath_word_key key;
-  bool kept = make_key(word, 0, word->length, &key);
+  bool kept = !run->kept && make_key(word, 0, word->length, &key);
   if (kept) {
     const ath_cached_half *cached = ath_word_cache_find(cache, &key);
     if (cached != NULL) return emit_cached(run, word, cached, shown);
@@ -169,10 +169,10 @@ static void make_keys(const ath_words *words, const ath_word_cache *cache, ath_w
   }
 }
 
-ath_status ath_words_encode(const void *model, ath_word_encoder encode, int32_t shown,
+ath_status ath_words_encode(int scratch, const void *model, ath_word_encoder encode, int32_t shown,
                             ath_run *run, const ath_words *words) {
   ath_word_key keys[ATH_WORDS_MAX];
-  ath_word_cache *cache = ath_word_cache_of(run);
+  ath_word_cache *cache = ath_word_cache_of(run, scratch);
   if (cache == NULL) return ATH_NO_MEMORY;
   bool ids_only = !run->offsets && !run->tokens;
   make_keys(words, cache, keys);

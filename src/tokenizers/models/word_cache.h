@@ -41,8 +41,9 @@ typedef struct ath_word_piece {
   uint32_t end;
 } ath_word_piece;
 
-/* The run's cache, made on first use; NULL, with the failure text set, when memory is out. */
-ath_word_cache *ath_word_cache_of(ath_run *run);
+/* The run's cache in that scratch, of words or of what else becomes pieces, made on first use;
+ * NULL, with the failure text set, when memory is out. */
+ath_word_cache *ath_word_cache_of(ath_run *run, int scratch);
 
 /* The key of text[from, to). False when the word is too long to be kept. */
 bool ath_word_key_make(const ath_text *text, size_t from, size_t to, ath_word_key *out);
@@ -80,10 +81,10 @@ typedef ath_status (*ath_word_cutter)(const void *model, ath_run *run, const ath
 ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
                            const ath_text *word) ATH_MUST_CHECK;
 
-/* Encodes many words by the cache, whose lines are asked for all together; those that are not
- * there by `encode`. */
+/* Encodes many words by the cache in that scratch, whose lines are asked for all together; those
+ * that are not there by `encode`. */
 typedef ath_status (*ath_word_encoder)(const void *model, ath_run *run, const ath_text *word);
-ath_status ath_words_encode(const void *model, ath_word_encoder encode, int32_t shown,
+ath_status ath_words_encode(int scratch, const void *model, ath_word_encoder encode, int32_t shown,
                             ath_run *run, const ath_words *words) ATH_MUST_CHECK;
 
 /* Appends pieces, the first of which begins at byte `from`, as tokens. One that ends where the

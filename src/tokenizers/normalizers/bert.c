@@ -181,4 +181,10 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return self->lower ? ath_lower_case(run, text) : ATH_OK;
 }
 
-const ath_normalizer_kind ath_normalizer_bert = {{"BertNormalizer", read, write}, apply};
+/* What is decomposed and stripped is so from one ASCII character to the next. */
+static ath_keeping keeps(const void *data, uint8_t character) {
+  const bert *self = data;
+  return self->becomes[character] == character ? ATH_KEEPS_APART : ATH_KEEPS_NOTHING;
+}
+
+const ath_normalizer_kind ath_normalizer_bert = {{"BertNormalizer", read, write}, apply, keeps};

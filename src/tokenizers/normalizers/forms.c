@@ -252,13 +252,24 @@ ath_status ath_normal_form(ath_run *run, ath_form form, ath_text *text) {
   return ath_rewrite_end(&self.out, text);
 }
 
+/* ASCII is never decomposed and nothing moves across it. Some of it is composed with what follows,
+ * as = with a stroke; a space is not, nor is it what something else becomes a part of. */
+static ath_keeping keeping_of(ath_form form, uint8_t character) {
+  bool composes = form == ATH_NFC || form == ATH_NFKC;
+  return composes && character != ' ' ? ATH_KEEPS_BESIDE_ASCII : ATH_KEEPS_APART;
+}
+
 #define FORM_KIND(form, name)                                                        \
   static ath_status apply_##name(const void *data, ath_run *run, ath_text *text) {   \
     (void)data;                                                                      \
     return ath_normal_form(run, form, text);                                         \
   }                                                                                  \
+  static ath_keeping keeps_##name(const void *data, uint8_t character) {             \
+    (void)data;                                                                      \
+    return keeping_of(form, character);                                              \
+  }                                                                                  \
   const ath_normalizer_kind ath_normalizer_##name = {                                \
-      {&#form[4], ath_read_nothing, ath_write_nothing}, apply_##name}
+      {&#form[4], ath_read_nothing, ath_write_nothing}, apply_##name, keeps_##name}
 
 FORM_KIND(ATH_NFC, nfc);
 FORM_KIND(ATH_NFD, nfd);

@@ -56,5 +56,10 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_lower_case(run, text);
 }
 
+static ath_keeping keeps(const void *data, uint8_t character) {
+  (void)data;
+  return is_capital((char)character) ? ATH_KEEPS_NOTHING : ATH_KEEPS_APART;
+}
+
 const ath_normalizer_kind ath_normalizer_lowercase = {
-    {"Lowercase", ath_read_nothing, ath_write_nothing}, apply};
+    {"Lowercase", ath_read_nothing, ath_write_nothing}, apply, keeps};

@@ -30,5 +30,10 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_rewrite_end(&out, text);
 }
 
+static ath_keeping keeps(const void *data, uint8_t character) {
+  (void)data;
+  return is_dropped(character) || is_space(character) ? ATH_KEEPS_NOTHING : ATH_KEEPS_APART;
+}
+
 const ath_normalizer_kind ath_normalizer_nmt = {
-    {"Nmt", ath_read_nothing, ath_write_nothing}, apply};
+    {"Nmt", ath_read_nothing, ath_write_nothing}, apply, keeps};

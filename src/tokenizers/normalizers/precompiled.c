@@ -260,4 +260,12 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_rewrite_end(&self.out, text);
 }
 
-const ath_normalizer_kind ath_normalizer_precompiled = {{"Precompiled", read, write}, apply};
+/* Beside printable ASCII a character is a grapheme of its own. */
+static ath_keeping keeps(const void *data, uint8_t character) {
+  const precompiled *self = data;
+  bool stays = character >= 0x20 && self->plain[character];
+  return stays ? ATH_KEEPS_BESIDE_ASCII : ATH_KEEPS_NOTHING;
+}
+
+const ath_normalizer_kind ath_normalizer_precompiled = {
+    {"Precompiled", read, write}, apply, keeps};

@@ -1,6 +1,8 @@
 /* replace.c: the normaliser that replaces each match of a pattern, from left to right.
  *
  * {"type": "Replace", "pattern": {"String": "``"}, "content": "\""} */
+#include <string.h>
+
 #include "tokenizers/normalizers/kinds.h"
 #include "tokenizers/normalizers/rewrite.h"
 #include "tokenizers/pattern.h"
@@ -57,4 +59,12 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   }
 }
 
-const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply};
+/* A string that does not hold the character is found on one side of it or the other. */
+static ath_keeping keeps(const void *data, uint8_t character) {
+  const replace *self = data;
+  if (self->pattern.is_regex || self->pattern.length == 0) return ATH_KEEPS_NOTHING;
+  bool holds = memchr(self->pattern.text, character, self->pattern.length) != NULL;
+  return holds ? ATH_KEEPS_NOTHING : ATH_KEEPS_APART;
+}
+
+const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply, keeps};

@@ -21,4 +21,19 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ATH_OK;
 }
 
-const ath_normalizer_kind ath_normalizer_sequence = {{"Sequence", read, write}, apply};
+/* Only the first sees the text's own characters beside this one. */
+static ath_keeping keeps(const void *data, uint8_t character) {
+  const ath_sequence *self = data;
+  ath_keeping least = ATH_KEEPS_APART;
+  for (size_t i = 0; i < self->count; i++) {
+    const ath_part *item = &self->items[i];
+    const ath_normalizer_kind *kind = ATH_KIND_OF(ath_normalizer_kind, *item);
+    ath_keeping keeping = kind->keeps != NULL ? kind->keeps(item->data, character)
+                                              : ATH_KEEPS_NOTHING;
+    if (i > 0 && keeping == ATH_KEEPS_BESIDE_ASCII) keeping = ATH_KEEPS_NOTHING;
+    if (keeping < least) least = keeping;
+  }
+  return least;
+}
+
+const ath_normalizer_kind ath_normalizer_sequence = {{"Sequence", read, write}, apply, keeps};

@@ -26,5 +26,11 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_strip_characters(run, text, ATH_IS_MARK);
 }
 
+static ath_keeping keeps(const void *data, uint8_t character) {
+  (void)data;
+  (void)character;
+  return ATH_KEEPS_APART;
+}
+
 const ath_normalizer_kind ath_normalizer_strip_accents = {
-    {"StripAccents", ath_read_nothing, ath_write_nothing}, apply};
+    {"StripAccents", ath_read_nothing, ath_write_nothing}, apply, keeps};

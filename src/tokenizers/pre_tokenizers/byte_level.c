@@ -146,4 +146,4 @@ bool ath_byte_level_comes_last(const ath_pre_tokenizer *pre_tokenizer) {
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_byte_level = {
-    {"ByteLevel", ath_byte_level_read, ath_byte_level_write}, split, ath_needs_no_origins};
+    {"ByteLevel", ath_byte_level_read, ath_byte_level_write}, split, ath_needs_no_origins, NULL};

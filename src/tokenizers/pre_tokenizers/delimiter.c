@@ -44,4 +44,4 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_delimiter = {
-    {"CharDelimiterSplit", read, write}, split, ath_needs_no_origins};
+    {"CharDelimiterSplit", read, write}, split, ath_needs_no_origins, NULL};

@@ -175,6 +175,13 @@ static bool needs_origins(const void *data) {
   return ((const metaspace *)data)->prepend == FIRST;
 }
 
+/* Whatever follows a space, no mark is put in front of it. */
+static ath_border border(const void *data, uint8_t character) {
+  const metaspace *self = data;
+  bool cuts = self->split && self->prepend != FIRST && character == ' ';
+  return cuts ? ATH_BORDER_BEGINS : ATH_NO_BORDER;
+}
+
 /* --- back to text -------------------------------------------------------------------------- */
 
 /* Marks become spaces; those of the first piece go, unless none was put in front. */
@@ -200,5 +207,5 @@ done:
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_metaspace = {
-    {"Metaspace", read, write}, split, needs_origins};
+    {"Metaspace", read, write}, split, needs_origins, border};
 const ath_decoder_kind ath_decoder_metaspace = {{"Metaspace", read, write}, decode};

@@ -35,4 +35,4 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_punctuation = {
-    {"Punctuation", read, write}, split, ath_needs_no_origins};
+    {"Punctuation", read, write}, split, ath_needs_no_origins, NULL};

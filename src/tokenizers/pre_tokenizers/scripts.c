@@ -29,4 +29,4 @@ static ath_status split(const void *data, ath_run *run, const ath_text *text, at
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_scripts = {
-    {"UnicodeScripts", ath_read_nothing, ath_write_nothing}, split, ath_needs_no_origins};
+    {"UnicodeScripts", ath_read_nothing, ath_write_nothing}, split, ath_needs_no_origins, NULL};

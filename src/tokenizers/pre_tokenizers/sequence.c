@@ -57,5 +57,14 @@ static bool needs_origins(const void *data) {
   return false;
 }
 
+/* What the first one parts, the others never see together. */
+static ath_border border(const void *data, uint8_t character) {
+  const ath_sequence *self = data;
+  if (self->count == 0) return ATH_NO_BORDER;
+  const ath_part *first = &self->items[0];
+  const ath_pre_tokenizer_kind *kind = ATH_KIND_OF(ath_pre_tokenizer_kind, *first);
+  return kind->border != NULL ? kind->border(first->data, character) : ATH_NO_BORDER;
+}
+
 const ath_pre_tokenizer_kind ath_pre_tokenizer_sequence = {
-    {"Sequence", read, write}, split, needs_origins};
+    {"Sequence", read, write}, split, needs_origins, border};

@@ -62,6 +62,14 @@ static ath_status cut(const table *self, sorting *sort_of, ath_run *run, const a
   return ATH_OK;
 }
 
+static ath_border border(const void *data, uint8_t character) {
+  switch ((sort)((const table *)data)->sorts[character]) {
+    case SPACE: return ATH_BORDER_GOES;
+    case ALONE: return ATH_BORDER_STANDS;
+    default: return ATH_NO_BORDER;
+  }
+}
+
 #define KIND(name, type, sort_of)                                                             \
   static ath_status read_##name(const ath_json *json, ath_arena *arena, void **data) {        \
     ATH_TRY(ath_read_nothing(json, arena, data));                                             \
@@ -72,7 +80,7 @@ static ath_status cut(const table *self, sorting *sort_of, ath_run *run, const a
     return cut(data, sort_of, run, text, next);                                               \
   }                                                                                           \
   const ath_pre_tokenizer_kind ath_pre_tokenizer_##name = {                                   \
-      {type, read_##name, ath_write_nothing}, split_##name, ath_needs_no_origins}
+      {type, read_##name, ath_write_nothing}, split_##name, ath_needs_no_origins, border}
 
 KIND(whitespace_split, "WhitespaceSplit", sort_for_split);
 KIND(whitespace, "Whitespace", sort_for_words);

@@ -1,0 +1,139 @@
+/* chunks.c: cutting at borders, and a cache of what becomes of the chunks. */
+#include "tokenizers/chunks.h"
+
+#include "tokenizers/models/word_cache.h"
+
+/* --- where a text may be cut ----------------------------------------------------------------- */
+
+enum { /* signs of a byte */
+  BORDER = 1 << 0,
+  ALONE = 1 << 1, /* a border that is a chunk */
+  FIRST = 1 << 2, /* a border that begins one */
+  ODD = 1 << 3,   /* next to this byte a border counts for nothing */
+};
+
+static ath_keeping keeping_of(const ath_normalizer *self, uint8_t c) {
+  if (self->kind == NULL) return ATH_KEEPS_APART;
+  return self->kind->keeps != NULL ? self->kind->keeps(self->data, c) : ATH_KEEPS_NOTHING;
+}
+
+static void mark_odd(ath_chunking *self) {
+  for (unsigned byte = 0; byte < 256; byte++)
+    if (byte < 0x20 || byte >= 0x7F) self->signs[byte] |= ODD;
+}
+
+void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
+                       const ath_pre_tokenizer *pre_tokenizer, const ath_model *model) {
+  static const uint8_t signs[] = {
+    [ATH_NO_BORDER] = 0, [ATH_BORDER_GOES] = BORDER, [ATH_BORDER_STANDS] = BORDER | ALONE,
+    [ATH_BORDER_BEGINS] = BORDER | FIRST};
+  *self = (ath_chunking){.possible = false};
+  if (pre_tokenizer->kind == NULL || pre_tokenizer->kind->border == NULL) return;
+  if (pre_tokenizer->kind->needs_origins(pre_tokenizer->data)) return;
+  if (model->kind->varies != NULL && model->kind->varies(model->data)) return;
+  bool beside_ascii = false;
+  for (unsigned c = 0; c < 0x80; c++) {
+    ath_keeping keeping = keeping_of(normalizer, (uint8_t)c);
+    if (keeping == ATH_KEEPS_NOTHING) continue;
+    self->signs[c] = signs[pre_tokenizer->kind->border(pre_tokenizer->data, (uint8_t)c)];
+    if (self->signs[c] == 0) continue;
+    self->possible = true;
+    beside_ascii |= keeping == ATH_KEEPS_BESIDE_ASCII;
+  }
+  if (beside_ascii) mark_odd(self);
+}
+
+/* --- cutting --------------------------------------------------------------------------------- */
+
+/* How many bytes are cut at once, and how many chunks may wait before: there is room for one a byte,
+ * one that began earlier, and two that are written and not counted. */
+enum { BLOCK = 32, FULL = ATH_WORDS_MAX - BLOCK - 3 };
+
+typedef struct cutting {
+  const ath_chunking *how;
+  ath_run *run;
+  const ath_text *text;
+  ath_sink encode; /* the pipeline */
+  size_t start;    /* of the chunk that has no end yet */
+  ath_words chunks;
+} cutting;
+
+/* A bit for each of the bytes that has the sign. */
+static uint32_t find_sign(const ath_chunking *self, unsigned sign, const char *bytes,
+                          size_t count) {
+  uint32_t found = 0;
+  for (size_t i = 0; i < count; i++)
+    found |= (uint32_t)((self->signs[(uint8_t)bytes[i]] & sign) != 0) << i;
+  return found;
+}
+
+/* The borders in text[from, from + count), but for those that have odd neighbours. */
+static uint32_t find_borders(const ath_chunking *self, const ath_text *text, size_t from,
+                             size_t count) {
+  const char *bytes = text->bytes + from;
+  uint32_t borders = find_sign(self, BORDER, bytes, count);
+  if (self->signs[0xFF] == 0) return borders; /* no byte is odd */
+  uint32_t odd = find_sign(self, ODD, bytes, count), beside = odd << 1 | odd >> 1;
+  if (from > 0) beside |= find_sign(self, ODD, bytes - 1, 1);
+  if (from + count < text->length)
+    beside |= find_sign(self, ODD, bytes + count, 1) << (count - 1);
+  return borders & ~beside;
+}
+
+/* Lists the chunks that end in a block, without a branch that depends on what the border is: text
+ * is hard to predict. */
+static void cut(cutting *self, size_t from, size_t count) {
+  ath_words *chunks = &self->chunks;
+  uint32_t borders = find_borders(self->how, self->text, from, count);
+  for (; borders != 0; borders &= borders - 1) {
+    size_t at = from + (size_t)__builtin_ctz(borders);
+    unsigned signs = self->how->signs[(uint8_t)self->text->bytes[at]];
+    chunks->places[chunks->count] = (ath_origin){(uint32_t)self->start, (uint32_t)at};
+    chunks->count += at > self->start;
+    chunks->places[chunks->count] = (ath_origin){(uint32_t)at, (uint32_t)at + 1};
+    chunks->count += (signs & ALONE) != 0;
+    self->start = at + ((signs & FIRST) == 0);
+  }
+}
+
+/* --- encoding -------------------------------------------------------------------------------- */
+
+/* Has the pipeline encode a chunk that is not in the cache, and keeps what becomes of it. */
+static ath_status encode_new(const void *context, ath_run *run, const ath_text *chunk) {
+  const cutting *self = context;
+  size_t before = run->out->length;
+  ath_word_key key;
+  run->kept = ath_word_key_make(chunk, 0, chunk->length, &key);
+  ath_status status = self->encode.take(self->encode.context, run, chunk);
+  bool kept = run->kept;
+  run->kept = false;
+  if (status != ATH_OK || !kept) return status;
+  size_t count = run->out->length - before;
+  ath_word_piece pieces[ATH_WORD_PIECES];
+  for (size_t i = 0; i < count && i < ATH_WORD_PIECES; i++)
+    pieces[i] = (ath_word_piece){run->out->ids[before + i], (uint32_t)chunk->length};
+  ath_word_cache *cache = ath_word_cache_of(run, ATH_SCRATCH_CHUNKS);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  ath_word_cache_put(cache, &key, pieces, count);
+  return ATH_OK;
+}
+
+static ath_status encode_chunks(cutting *self) {
+  ath_status status = ath_words_encode(ATH_SCRATCH_CHUNKS, self, encode_new, -1, self->run,
+                                       &self->chunks);
+  self->chunks.count = 0;
+  return status;
+}
+
+ath_status ath_chunks_encode(const ath_chunking *self, ath_run *run, const ath_text *text,
+                             ath_sink encode) {
+  assert(self->possible && text->origins == NULL && text->length > 0);
+  cutting c = {.how = self, .run = run, .text = text, .encode = encode, .chunks = {.text = text}};
+  for (size_t at = 0; at < text->length; at += BLOCK) {
+    cut(&c, at, text->length - at < BLOCK ? text->length - at : BLOCK);
+    if (c.chunks.count > FULL) ATH_TRY(encode_chunks(&c));
+  }
+  if (c.start < text->length)
+    c.chunks.places[c.chunks.count++] = (ath_origin){(uint32_t)c.start, (uint32_t)text->length};
+  return encode_chunks(&c);
+}
