@@ -45,8 +45,8 @@ void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
 
 /* --- cutting --------------------------------------------------------------------------------- */
 
-/* How many bytes are cut at once, and how many chunks may wait before: there is room for one a byte,
- * one that began earlier, and two that are written and not counted. */
+/* How many bytes are cut at once, and how many chunks may wait before: there is room for one a
+ * byte, one that began earlier, and two that are written and not counted. */
 enum { BLOCK = 32, FULL = ATH_WORDS_MAX - BLOCK - 3 };
 
 typedef struct cutting {
