@@ -157,10 +157,17 @@ double ath_schedule_rate(const ath_schedule *self, int64_t step);
 
 /* --- the training step ------------------------------------------------------------------- */
 
+/* Of the groups of each batch (dataset.h) those that this process has, where several share it; a
+ * count of 0: all. */
+typedef struct ath_share {
+  int first_group, group_count;
+} ath_share;
+
 typedef struct ath_step_options {
   ath_forward_options forward;
   double adam_beta1, adam_beta2, adam_epsilon, weight_decay, max_grad_norm;
   bool accumulate; /* several micro-batches make one step */
+  ath_share share; /* of the batches that it is given */
 } ath_step_options;
 
 /* The model that the options describe: of a file, or of the settings. `length` is that of the
@@ -243,6 +250,7 @@ typedef struct ath_eval_options {
   uint64_t max_samples; /* only the first so many records; 0: all */
   ath_dtype compute;    /* of the forward pass, as in ath_forward_options */
   const char *mesh;     /* the devices, as ath_mesh_parse reads them; NULL: one */
+  ath_share share;
 } ath_eval_options;
 ath_status ath_evaluator_create(const ath_model *model, const ath_dataset *data,
                                 const ath_tokenizer *tokenizer, const ath_eval_options *options,
@@ -272,6 +280,7 @@ typedef struct ath_train_summary {
   double total_flos;          /* operations of all steps: matrix products and attention */
   int64_t parameters;
   int64_t resumed_from;       /* step of the checkpoint; 0 for a fresh start */
+  int process;                /* of several; above 0 all else is 0: the first one tells */
 } ath_train_summary;
 
 /* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
@@ -287,9 +296,17 @@ ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buf
  * ATH_DIVERGED when loss or gradient are not finite: the text names step, learning rate, gradient
  * norm, the first parameter with such a gradient, the batch, and the checkpoint to go back to;
  * nothing is saved. So it is when the loss of an evaluation is not finite. ATH_MISMATCH when a
- * checkpoint belongs to other settings. ATH_UNSUPPORTED when a launcher (mpirun, srun) started
- * several processes, of which each would train the same. The summary is filled in for ATH_OK and
- * ATH_INTERRUPTED, and is all 0 where it was stopped before the device was ready. */
+ * checkpoint belongs to other settings. The summary is filled in for ATH_OK and ATH_INTERRUPTED,
+ * and is all 0 where it was stopped before the device was ready.
+ *
+ * Several processes, one on each host, train one model where a launcher (mpirun, srun --mpi=pmix)
+ * started them all, and on a TPU slice also where it did not: each calls this with the same
+ * options. The mesh has the devices of all; each process reads its share of each batch, and the
+ * checkpoint that the run goes on from, so that all must see the same data and output_dir. The
+ * first writes and tells, and returns what became of the run; the others then return ATH_OK.
+ * `stop` in any of them stops all after the same step. A failure in one is returned there; with a
+ * launcher it ends all processes, before this returns. ATH_UNSUPPORTED on a device that does not
+ * join processes (cpu, xla:cpu). */
 ath_status ath_train(const ath_train_options *options, ath_train_summary *summary)
     ATH_MUST_CHECK;
 

@@ -1,7 +1,9 @@
 /* backend.c: the choice of an engine by name, and the way from the public calls to its table. */
 #include <assert.h>
+#include <string.h>
 
 #include "backends/backend_table.h"
+#include "backends/pjrt/tpu.h"
 
 /* Every engine; the names that a new one accepts go into the text below. */
 static const ath_backend_table *const tables[] = {&ath_cpu_backend, &ath_xla_backend_table};
@@ -10,13 +12,22 @@ ath_status ath_backend_open(const char *device, ath_backend **out) {
   return ath_backend_open_mesh(device, &(ath_mesh){1, 1, 1}, out);
 }
 
-ath_status ath_backend_open_mesh(const char *device, const ath_mesh *mesh, ath_backend **out) {
-  *out = NULL;
-  assert(mesh->data > 0 && mesh->fsdp > 0 && mesh->model > 0);
+static ath_status find_table(const char *device, const ath_backend_table **out) {
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-    if (tables[i]->accepts(device)) return tables[i]->open(device, mesh, out);
+    if (tables[i]->accepts(device)) {
+      *out = tables[i];
+      return ATH_OK;
+    }
   return ath_fail(ATH_UNSUPPORTED, "device %s is not known; there are cpu, xla:cpu, cuda, tpu, and "
                   "the path of any PJRT plugin, which ends in .so", device);
+}
+
+ath_status ath_backend_open_mesh(const char *device, const ath_mesh *mesh, ath_backend **out) {
+  const ath_backend_table *table;
+  *out = NULL;
+  assert(mesh->data > 0 && mesh->fsdp > 0 && mesh->model > 0);
+  ATH_TRY(find_table(device, &table));
+  return table->open(device, mesh, out);
 }
 
 void ath_backend_close(ath_backend *self) {
@@ -45,6 +56,46 @@ ath_status ath_backend_profile_start(ath_backend *self) {
 
 ath_status ath_backend_profile_stop(ath_backend *self, ath_buffer *out) {
   return self->table->profile_stop(self, out);
+}
+
+/* --- several processes ----------------------------------------------------------------- */
+
+ath_status ath_backend_join(const char *device, const ath_mesh *mesh, ath_store *store,
+                            ath_backend **out) {
+  const ath_backend_table *table;
+  *out = NULL;
+  ATH_TRY(find_table(device, &table));
+  if (table->join != NULL) return table->join(device, mesh, store, out);
+  return ath_fail(ATH_UNSUPPORTED, "the device %s is one process", device);
+}
+
+bool ath_device_finds_processes(const char *device) {
+  const char *end = strrchr(device, '.');
+  if (strcmp(device, "tpu") == 0) return ath_tpu_is_here("");
+  return end != NULL && strcmp(end, ".so") == 0 && ath_tpu_hosts() > 1;
+}
+
+ath_group ath_backend_group(const ath_backend *self) {
+  return self->table->group != NULL ? self->table->group(self) : (ath_group){0, 1};
+}
+
+void ath_backend_share(const ath_backend *self, int *first, int *count) {
+  assert(self->table->share != NULL);
+  self->table->share(self, first, count);
+}
+
+ath_status ath_backend_tell(ath_backend *self, const int32_t words[ATH_WORDS]) {
+  assert(self->table->tell != NULL);
+  return self->table->tell(self, words);
+}
+
+ath_status ath_backend_hear(ath_backend *self, int ago, int32_t (*words)[ATH_WORDS]) {
+  assert(self->table->hear != NULL);
+  return self->table->hear(self, ago, &words[0][0]);
+}
+
+ath_status ath_state_gather(ath_state *self) {
+  return self->table->state_gather != NULL ? self->table->state_gather(self) : ATH_OK;
 }
 
 /* --- state -------------------------------------------------------------------------- */

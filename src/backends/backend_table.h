@@ -4,6 +4,7 @@
 #define ATHANOR_BACKENDS_BACKEND_TABLE_H
 
 #include "athanor/backend.h"
+#include "backends/group.h"
 #include "base/buffer.h"
 
 typedef struct ath_backend_table {
@@ -12,6 +13,14 @@ typedef struct ath_backend_table {
   int history;                         /* of how many runs a program keeps the outputs */
 
   ath_status (*open)(const char *device, const ath_mesh *mesh, ath_backend **out);
+  /* As one of several processes, see group.h. An engine that is one process has none of these. */
+  ath_status (*join)(const char *device, const ath_mesh *mesh, ath_store *store,
+                     ath_backend **out);
+  ath_group (*group)(const ath_backend *self);
+  void (*share)(const ath_backend *self, int *first, int *count);
+  ath_status (*tell)(ath_backend *self, const int32_t *words);
+  ath_status (*hear)(ath_backend *self, int ago, int32_t *words); /* [process][ATH_WORDS] */
+  ath_status (*state_gather)(ath_state *self);
   void (*close)(ath_backend *self);
   const char *(*name)(const ath_backend *self);
   ath_status (*profile_check)(const ath_backend *self);

@@ -34,8 +34,9 @@ typedef struct ath_store_table {
                     size_t value_size);
   /* Appends the value, if any process has put it; ATH_NOT_FOUND otherwise, at once. */
   ath_status (*try_get)(ath_store *self, const void *key, size_t key_size, ath_buffer *out);
-  /* Ends all processes of the run, this one too, telling why; or does nothing, where it cannot. */
-  void (*end_all)(ath_store *self, const char *why);
+  /* Ends all processes of the run, this one too, with this exit code, telling why; or does nothing,
+   * where it cannot. */
+  void (*end_all)(ath_store *self, int code, const char *why);
   void (*close)(ath_store *self);
 } ath_store_table;
 struct ath_store {

@@ -72,7 +72,7 @@ typedef struct errand {
   pmix_store *store;
   ath_status (*call)(struct errand *self);
   pmix_key_t key;
-  int rank;         /* whose value is asked for */
+  int rank;         /* whose value is asked for; or the exit code of all */
   char *value;      /* to put, or that was found */
   size_t size;
   ath_outcome outcome;
@@ -190,7 +190,7 @@ static ath_status call_fence(errand *self) {
 }
 
 static ath_status call_abort(errand *self) {
-  return check(pmix.PMIx_Abort(1, self->value, NULL, 0), "PMIx_Abort");
+  return check(pmix.PMIx_Abort(self->rank, self->value, NULL, 0), "PMIx_Abort");
 }
 
 static ath_status call_finalize(errand *self) {
@@ -245,12 +245,13 @@ static ath_status try_get(ath_store *base, const void *key, size_t key_size, ath
 }
 
 /* In a thread of its own, since the store's may be waiting for ever. */
-static void end_all(ath_store *base, const char *why) {
+static void end_all(ath_store *base, int code, const char *why) {
   pmix_store *store = (pmix_store *)base;
   errand *self;
   ath_runner *other;
   if (make_errand(store, call_abort, &self) != ATH_OK) return;
   self->value = strdup(why);
+  self->rank = code;
   if (ath_runner_create(&other) != ATH_OK) {
     free_errand(self);
     return;

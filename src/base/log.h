@@ -31,6 +31,10 @@ typedef struct ath_log_sink {
 /* Sets the sink of the whole process (copied); NULL removes it. Not while others log. */
 void ath_log_set_sink(const ath_log_sink *sink);
 
+/* Of several processes that do the same the first tells of it: in the others messages are dropped,
+ * but for warnings, before which it says "process 1 of 2: ". */
+void ath_log_set_process(int process, int processes);
+
 void ath_log(ath_log_level level, const char *format, ...) ATH_PRINTF(2, 3);
 void ath_log_progress(const ath_progress *progress);
 

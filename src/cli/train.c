@@ -37,7 +37,9 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     ath_cli_catch_signals();
     values.stop = &ath_cli_stop;
     status = ath_train(&values, &summary);
-    if (json && (status == ATH_OK || (status == ATH_INTERRUPTED && summary.steps > 0))) {
+    if (summary.process > 0) {
+      /* the first process tells */
+    } else if (json && (status == ATH_OK || (status == ATH_INTERRUPTED && summary.steps > 0))) {
       ath_outcome outcome; /* printing must not lose why the run was stopped */
       ath_outcome_keep(&outcome, status);
       ath_status printed = print_json(&summary);

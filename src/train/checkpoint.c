@@ -172,6 +172,11 @@ ath_status ath_run_save_checkpoint(ath_run *self) {
   char path[ATH_PATH_MAX], partial[ATH_PATH_MAX];
   assert(step > 0);
   if (step == self->saved_step) return ATH_OK;
+  ATH_TRY(ath_state_gather(self->state));
+  if (!ath_run_leads(self)) {
+    self->saved_step = step;
+    return ATH_OK;
+  }
   ATH_TRY(ath_checkpoint_path(path, output_dir, step));
   ATH_TRY(partial_path(partial, output_dir, step));
   ATH_TRY(ath_checkpoint_remove(output_dir, step)); /* a torn one of the same step */

@@ -12,6 +12,7 @@
 struct ath_evaluator {
   const ath_model *model;
   ath_forward_options shape;
+  ath_share share;
   ath_batcher *batcher;
   ath_program *program;
   int32_t *position_ids; /* [batch_size, length] */
@@ -54,11 +55,14 @@ static ath_status create_parts(ath_evaluator *self, const ath_dataset *data,
   batches.shuffle = false;
   batches.fixed_masks = true;
   batches.groups = ath_train_groups(&mesh, batch_size);
+  batches.first_group = options->share.first_group;
+  batches.group_count = options->share.group_count;
   batches.positions =
       ath_batch_positions(batch_size, length, options->mlm_probability, batches.groups);
   self->shape = (ath_forward_options){.batch_size = batch_size, .length = length,
                                       .positions = batches.positions, .groups = batches.groups,
                                       .compute = options->compute};
+  self->share = options->share;
   self->samples = ath_dataset_size(data);
   if (options->max_samples > 0 && options->max_samples < self->samples)
     self->samples = options->max_samples;
@@ -97,8 +101,9 @@ void ath_evaluator_destroy(ath_evaluator *self) {
 
 /* Takes the weight from places in rows past the first `rows`. */
 static void keep_rows(ath_evaluator *self, const ath_batch *batch, uint64_t rows) {
+  int positions = ath_bind_shape(&self->shape, &self->share).positions;
   assert(rows > 0);
-  for (int i = 0; i < self->shape.positions; i++) {
+  for (int i = 0; i < positions; i++) {
     bool wanted = (uint64_t)(batch->positions[i] / self->shape.length) < rows;
     self->weights[i] = wanted ? batch->weights[i] : 0;
   }
@@ -108,7 +113,8 @@ static void keep_rows(ath_evaluator *self, const ath_batch *batch, uint64_t rows
 static ath_status score_batch(ath_evaluator *self, const ath_batch *batch, double sums[3]) {
   static const char *const names[3] = {"loss", "weight", "correct"};
   int32_t pad = (int32_t)ath_model_get_config(self->model)->pad_token_id;
-  ATH_TRY(ath_bind_batch(self->program, batch, &self->shape, pad, self->position_ids));
+  ATH_TRY(ath_bind_batch(self->program, batch, &self->shape, &self->share, pad,
+                         self->position_ids));
   ATH_TRY(ath_program_set_input(self->program, "weights", self->weights));
   ATH_TRY(ath_program_run(self->program));
   for (int i = 0; i < 3; i++) {

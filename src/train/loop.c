@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/outcome.h"
-#include "train/run.h"
+#include "train/together.h"
 
 /* --- one step ------------------------------------------------------------------------------ */
 
@@ -26,6 +26,7 @@ static ath_status start_step(ath_run *run) {
     if (i < count - 1) ATH_TRY(ath_step_add(run->step, batch));
     else ATH_TRY(ath_step_start(run->step, batch, step, flight.learning_rate));
   }
+  ATH_TRY(ath_run_tell_step(run, &flight));
   run->flights[step % ATH_FLIGHTS_MAX] = flight;
   run->in_flight++;
   return ATH_OK;
@@ -46,11 +47,12 @@ static void add_to_window(ath_run_window *window, const ath_step_result *result,
 static ath_status diverged(ath_run *run, const ath_step_result *result,
                            const ath_run_flight *flight) {
   ATH_TRY(ath_run_report(run, result, flight->learning_rate));
-  ATH_TRY(ath_events_flush(run->events));
+  if (ath_run_leads(run)) ATH_TRY(ath_events_flush(run->events));
   char back[64] = "there is no checkpoint yet";
   if (run->saved_step > 0)
     snprintf(back, sizeof back, "checkpoint-%lld is whole", (long long)run->saved_step);
   const char *culprit = ath_step_culprit(run->step);
+  run->agreed = true;
   return ath_fail(ATH_DIVERGED,
                   "step %lld: loss %g, learning rate %g, gradient norm %g: training diverged in "
                   "batch %llu%s%s; %s. Try a lower learning_rate, a longer warm-up or a lower "
@@ -69,6 +71,7 @@ static ath_status check_progress(ath_run *run, double loss, double learning_rate
   double guessing = log((double)ath_model_get_config(run->model)->vocab_size);
   run->worse_than_guessing = loss > guessing + 1 ? run->worse_than_guessing + 1 : 0;
   if (run->worse_than_guessing < WORSE_THAN_GUESSING_MAX) return ATH_OK;
+  run->agreed = true;
   return ath_fail(ATH_DIVERGED,
                   "step %lld: loss %g, worse than guessing (%.3f) for %d reports in a row: "
                   "training diverged at learning rate %g. Try a lower learning_rate or a longer "
@@ -111,7 +114,8 @@ static void advance(ath_run *run, const ath_run_flight *flight, const ath_step_r
   p->loss_sum += result->loss;
   p->weight_sum += result->weight;
   p->tokens += flight->tokens;
-  p->seconds += seconds;
+  run->clock += seconds;
+  if (run->group.processes == 1) p->seconds = run->clock;
   run->evaluated = false;
 }
 
@@ -120,7 +124,8 @@ static ath_status take_step(ath_run *run) {
   ath_step_result result;
   while (may_start_another(run)) ATH_TRY(start_step(run));
   ATH_TRY(ath_step_read(run->step, run->in_flight - 1, &result));
-  const ath_run_flight flight = run->flights[run->position.step % ATH_FLIGHTS_MAX];
+  ath_run_flight flight = run->flights[run->position.step % ATH_FLIGHTS_MAX];
+  ATH_TRY(ath_run_hear_step(run, &flight));
   advance(run, &flight, &result, seconds_now() - start);
   int64_t step = run->position.step;
   if (!isfinite(result.loss) || !isfinite(result.norm)) return diverged(run, &result, &flight);
@@ -138,15 +143,23 @@ static ath_status take_step(ath_run *run) {
 /* Evaluates unless these very weights have been. */
 static ath_status evaluate(ath_run *run) {
   if (run->evaluator == NULL || run->evaluated) return ATH_OK;
-  ATH_TRY_CONTEXT(ath_evaluator_run(run->evaluator, &run->eval), "step %lld, learning rate %g",
-                  (long long)run->position.step, run->options.learning_rate);
+  ath_status status = ath_evaluator_run(run->evaluator, &run->eval);
+  run->agreed = status == ATH_DIVERGED;
+  ATH_TRY_CONTEXT(status, "step %lld, learning rate %g", (long long)run->position.step,
+                  run->options.learning_rate);
   run->evaluated = true;
   return ath_run_report_eval(run);
+}
+
+static void start_profile(ath_run *run) {
+  if (ath_run_leads(run))
+    ath_profile_start(&run->profile, run->backend, run->position.step);
 }
 
 /* No step is under way where a profile ends. */
 static void finish_profile(ath_run *run, bool over) {
   assert(!over || run->in_flight == 0);
+  if (!ath_run_leads(run)) return;
   ath_profile_finish(&run->profile, run->backend, run->position.step, over,
                      run->options.output_dir);
 }
@@ -157,7 +170,7 @@ static ath_status take_steps(ath_run *run) {
   int64_t total = run->schedule.total_steps;
   while (run->in_flight > 0 ||
          (run->position.step < total && !ath_run_stop_asked(run) && !out_of_time(run))) {
-    ath_profile_start(&run->profile, run->backend, run->position.step);
+    start_profile(run);
     ATH_TRY(take_step(run));
     finish_profile(run, false);
     int64_t step = run->position.step;
@@ -176,6 +189,7 @@ static ath_status interrupted(ath_run *run, ath_train_summary *summary) {
   assert(run->position.step > 0 && ath_run_stop_asked(run));
   ATH_TRY(ath_run_save_checkpoint(run));
   ath_run_summarise(run, summary);
+  run->agreed = true;
   return ath_fail(ATH_INTERRUPTED, "stopped at step %lld of %lld; checkpoint-%lld in %s holds it, "
                   "and the same command goes on from there", (long long)run->position.step,
                   (long long)run->schedule.total_steps, (long long)run->position.step,
@@ -196,27 +210,35 @@ static bool was_finished(const ath_run *run, ath_train_summary *summary) {
          (summary->evaluated || run->eval_data == NULL);
 }
 
-/* The checkpoint is written before the final evaluation, so that a kill there costs no step. */
-static ath_status train(ath_run *run, ath_train_summary *summary) {
+static ath_status write_beginning(ath_run *run) {
   char path[ATH_PATH_MAX];
   const char *output_dir = run->options.output_dir;
-  ATH_TRY(ath_run_start(run));
   ATH_TRY(ath_run_summary_remove(output_dir));
   ATH_TRY(ath_path_join(path, output_dir, "config.yaml"));
   ATH_TRY(ath_train_options_write(&run->options, path));
-  ATH_TRY(ath_run_open_reports(run));
+  return ath_run_open_reports(run);
+}
+
+/* The checkpoint is written before the final evaluation, so that a kill there costs no step. */
+static ath_status train(ath_run *run, ath_train_summary *summary) {
+  ATH_TRY(ath_run_start(run));
+  if (ath_run_leads(run)) ATH_TRY(write_beginning(run));
+  run->clock = run->position.seconds;
   ath_run_tell_batch(run);
   ATH_TRY(take_steps(run));
   if (!is_over(run) && run->position.step > 0) return interrupted(run, summary);
   if (!is_over(run)) {
     ath_run_summarise(run, summary);
+    run->agreed = true;
     return ath_fail(ATH_INTERRUPTED, "stopped before the first step; nothing was saved");
   }
   ATH_TRY(ath_run_save_checkpoint(run));
   ATH_TRY(evaluate(run));
   ath_run_summarise(run, summary);
-  ATH_TRY(ath_run_save_model(run, output_dir));
-  return ath_run_summary_write(summary, output_dir);
+  ATH_TRY(ath_state_gather(run->state));
+  if (!ath_run_leads(run)) return ATH_OK;
+  ATH_TRY(ath_run_save_model(run, run->options.output_dir));
+  return ath_run_summary_write(summary, run->options.output_dir);
 }
 
 /* Whatever needs no device comes before it: a compilation may take minutes. */
@@ -224,7 +246,9 @@ static ath_status open_and_train(ath_run *run, const ath_train_options *options,
                                  ath_train_summary *summary) {
   ATH_TRY(ath_run_open(run, options));
   ATH_TRY(ath_run_find_start(run));
-  if (was_finished(run, summary)) {
+  int64_t finished = ath_run_leads(run) && was_finished(run, summary);
+  ATH_TRY(ath_run_agree(run, ATH_OK, &finished));
+  if (finished) {
     ath_log(ATH_LOG_INFO, "%s: this run was finished at step %lld; --overwrite-output-dir starts "
             "it anew", run->options.output_dir, (long long)summary->steps);
     return ATH_OK;
@@ -239,9 +263,10 @@ ath_status ath_train(const ath_train_options *options, ath_train_summary *summar
   ath_run run;
   ath_outcome outcome;
   *summary = (ath_train_summary){0};
-  ath_status status = open_and_train(&run, options, summary);
+  ath_status status = ath_run_part(&run, open_and_train(&run, options, summary));
   ath_outcome_keep(&outcome, status);
   ath_status closed = ath_run_close_reports(&run);
+  summary->process = run.group.process;
   ath_run_close(&run);
   if (status == ATH_OK) return closed;
   return ath_outcome_return(&outcome); /* the run's own failure, whatever closing said */

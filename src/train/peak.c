@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "train/run.h"
+#include "train/together.h"
 
 enum { SIDE_FIRST = 768, SIDE_MAX = 8 * SIDE_FIRST, RUNS = 8 };
 static const double LONG_ENOUGH = 2e-3; /* seconds */
@@ -46,13 +46,16 @@ static ath_status time_product(ath_backend *backend, ath_dtype dtype, int side,
   return status;
 }
 
-ath_status ath_measure_peak(ath_backend *backend, ath_dtype dtype, double *gflops) {
+/* Several processes go on to the next size together. */
+ath_status ath_measure_peak(ath_run *run, ath_dtype dtype, double *gflops) {
   double fastest = 0;
   int side = SIDE_FIRST;
-  ATH_TRY(time_product(backend, dtype, side, &fastest));
+  ATH_TRY(time_product(run->backend, dtype, side, &fastest));
+  ATH_TRY(ath_run_agree_number(run, &fastest));
   while (fastest < LONG_ENOUGH && side < SIDE_MAX) {
     side *= 2;
-    ATH_TRY(time_product(backend, dtype, side, &fastest));
+    ATH_TRY(time_product(run->backend, dtype, side, &fastest));
+    ATH_TRY(ath_run_agree_number(run, &fastest));
   }
   *gflops = 2e-9 * pow(side, 3) / fastest;
   return ATH_OK;

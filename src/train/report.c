@@ -73,6 +73,7 @@ static ath_status append_scalar(ath_buffer *line, const scalar *s) {
 
 /* One line of log.jsonl and the same numbers to TensorBoard. */
 static ath_status write_scalars(ath_run *run, const scalar *scalars, size_t count) {
+  if (!ath_run_leads(run)) return ATH_OK;
   assert(run->events != NULL && run->log != NULL);
   ath_buffer line = ath_buffer_make(1 << 14);
   ath_status status = ath_buffer_format(&line, "{\"step\": %lld", (long long)run->position.step);
@@ -159,6 +160,7 @@ void ath_run_tell_batch(const ath_run *self) {
 void ath_run_summarise(const ath_run *self, ath_train_summary *out) {
   const ath_run_position *p = &self->position;
   double samples = (double)ath_dataset_size(self->data), steps = (double)p->step;
+  if (!ath_run_leads(self)) return;
   *out = (ath_train_summary){
     .steps = p->step, .total_steps = self->schedule.total_steps, .epochs = epoch_of(self),
     .train_loss = mean(p->loss_sum, p->weight_sum),

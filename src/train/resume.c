@@ -6,8 +6,8 @@
 #include "athanor/safetensors.h"
 #include "base/log.h"
 #include "train/checksums.h"
-#include "train/run.h"
 #include "train/state_json.h"
+#include "train/together.h"
 
 static const char *const required[] = {"config.json", "model.safetensors", "tokenizer.json",
                                        "training/optimizer.safetensors", "training/state.json"};
@@ -146,10 +146,10 @@ static ath_status find_checkpoint(ath_run *self, const char *from) {
   return refuse_overwriting(self, 0);
 }
 
-ath_status ath_run_find_start(ath_run *self) {
+/* What the only process does, or the first: it alone locks, sweeps and looks around. */
+static ath_status find_start(ath_run *self) {
   const ath_train_options *o = &self->options;
-  const char *from = o->resume_from_checkpoint != NULL ? o->resume_from_checkpoint : "auto";
-  self->options.resume_from_checkpoint = from;
+  const char *from = o->resume_from_checkpoint;
   bool there = ath_path_exists(o->output_dir);
   ATH_TRY(ath_folder_lock(o->output_dir, "another process is training here; wait for it, or name "
                           "another output_dir", &self->lock));
@@ -159,9 +159,33 @@ ath_status ath_run_find_start(ath_run *self) {
   return strcmp(from, "none") == 0 ? find_fresh_start(self) : find_checkpoint(self, from);
 }
 
+/* What the others do: they must see the very checkpoint that the first one found, `saved`. */
+static ath_status follow_start(ath_run *self, int64_t saved) {
+  const ath_train_options *o = &self->options;
+  const char *from = o->resume_from_checkpoint;
+  if (o->overwrite_output_dir || strcmp(from, "none") == 0) return ATH_OK;
+  if (strcmp(from, "auto") != 0) return find_checkpoint(self, from);
+  self->saved_step = saved;
+  if (saved == 0) return ATH_OK;
+  ATH_TRY(ath_checkpoint_path(self->start, o->output_dir, saved));
+  ATH_TRY_CONTEXT(ath_checksums_verify(self->start, required, REQUIRED_COUNT),
+                  "all processes must see the output_dir of the first");
+  return read_position(self);
+}
+
+ath_status ath_run_find_start(ath_run *self) {
+  ath_status status = ATH_OK;
+  if (self->options.resume_from_checkpoint == NULL) self->options.resume_from_checkpoint = "auto";
+  if (ath_run_leads(self)) status = find_start(self);
+  int64_t saved = self->saved_step;
+  ATH_TRY(ath_run_agree(self, status, &saved));
+  return ath_run_leads(self) ? ATH_OK : follow_start(self, saved);
+}
+
 ath_status ath_run_start(ath_run *self) {
-  assert(self->lock >= 0);
+  assert(self->lock >= 0 || !ath_run_leads(self));
   if (self->start[0] != '\0') return load_checkpoint(self, self->start);
-  if (self->options.overwrite_output_dir) ATH_TRY(remove_all(self->options.output_dir));
+  if (self->options.overwrite_output_dir && ath_run_leads(self))
+    ATH_TRY(remove_all(self->options.output_dir));
   return load_initial(self);
 }

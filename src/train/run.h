@@ -7,6 +7,7 @@
 
 #include "athanor/events.h"
 #include "athanor/train.h"
+#include "backends/group.h"
 #include "storage/file.h"
 #include "train/profile.h"
 
@@ -45,6 +46,12 @@ typedef struct ath_run {
   ath_step *step;
   ath_evaluator *evaluator; /* NULL without eval_data */
   ath_batcher *batcher;
+  ath_store *store;             /* of several processes that a launcher started; or NULL */
+  ath_group group;
+  bool stop_heard;              /* of several, one was asked to stop */
+  bool agreed;                  /* all of them end like this one */
+  bool lost;                    /* the device's objects cannot be released */
+  double clock;                 /* position.seconds by this process's own measure */
   ath_mesh mesh;
   int batch_size;               /* records of a micro-batch, of all devices */
   ath_schedule schedule;
@@ -65,7 +72,12 @@ typedef struct ath_run {
   ath_eval_result eval;
 } ath_run;
 
+/* Whether this process writes and tells: the only one, or the first. */
+static inline bool ath_run_leads(const ath_run *self) { return self->group.process == 0; }
+
+/* Several stop after the same step. */
 static inline bool ath_run_stop_asked(const ath_run *self) {
+  if (self->group.processes > 1) return self->stop_heard;
   return self->options.stop != NULL && *self->options.stop;
 }
 
@@ -133,8 +145,8 @@ bool ath_run_summary_read(const char *folder, ath_train_summary *out);
 
 /* --- peak.c --- */
 
-/* The speed of the fastest of a few products of two large matrices of `dtype`, in 10^9
- * operations/s, of each device. */
-ath_status ath_measure_peak(ath_backend *backend, ath_dtype dtype, double *gflops) ATH_MUST_CHECK;
+/* The speed of the fastest of a few products of two large matrices of `dtype` on the run's device,
+ * in 10^9 operations/s, of each device of a mesh. */
+ath_status ath_measure_peak(ath_run *run, ath_dtype dtype, double *gflops) ATH_MUST_CHECK;
 
 #endif

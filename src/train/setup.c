@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/processes.h"
 #include "base/log.h"
-#include "train/run.h"
+#include "train/together.h"
 
 /* --- inputs -------------------------------------------------------------------------------- */
 
@@ -64,8 +63,10 @@ static void adopt_config(ath_run *self) {
 /* --- data order and schedule --------------------------------------------------------------- */
 
 static ath_step_options step_options(const ath_run *self) {
-  return ath_train_step_options(&self->options, &self->mesh, self->batch_size,
-                                ath_dataset_length(self->data));
+  ath_step_options options = ath_train_step_options(&self->options, &self->mesh, self->batch_size,
+                                                    ath_dataset_length(self->data));
+  options.share = ath_run_share(self);
+  return options;
 }
 
 /* Order and masks come from the seed alone; see dataset.h. */
@@ -75,6 +76,8 @@ static ath_status open_batches(ath_run *self) {
   ath_batch_options options = ath_batch_defaults(self->tokenizer);
   options.batch_size = step.forward.batch_size;
   options.groups = step.forward.groups;
+  options.first_group = step.share.first_group;
+  options.group_count = step.share.group_count;
   options.positions = step.forward.positions;
   options.mlm_probability = o->mlm_probability;
   options.seed = (uint64_t)o->seed;
@@ -107,7 +110,8 @@ static ath_status make_schedule(ath_run *self) {
 
 static ath_status open_device(ath_run *self) {
   const ath_train_options *o = &self->options;
-  ATH_TRY(ath_backend_open_mesh(o->device, &self->mesh, &self->backend));
+  if (self->backend == NULL)
+    ATH_TRY(ath_backend_open_mesh(o->device, &self->mesh, &self->backend));
   if (o->bf16 && !ath_backend_computes(self->backend, ATH_BF16))
     return ath_fail(ATH_UNSUPPORTED, "bf16 is true, but the device %s computes in f32 only; leave "
                     "bf16 out, or choose another device", o->device);
@@ -126,35 +130,25 @@ static ath_status create_evaluator(ath_run *self) {
   ath_eval_options options = {.batch_size = (int)o->per_device_eval_batch_size,
                               .mlm_probability = o->mlm_probability, .seed = (uint64_t)o->seed,
                               .max_samples = (uint64_t)o->max_eval_samples,
-                              .compute = o->bf16 ? ATH_BF16 : ATH_F32, .mesh = o->mesh};
+                              .compute = o->bf16 ? ATH_BF16 : ATH_F32, .mesh = o->mesh,
+                              .share = ath_run_share(self)};
   return ath_evaluator_create(self->model, self->eval_data, self->tokenizer, &options,
                               self->state, &self->evaluator);
 }
 
 static ath_status measure_peak(ath_run *self) {
-  ATH_TRY(ath_measure_peak(self->backend, self->options.bf16 ? ATH_BF16 : ATH_F32,
-                           &self->peak_gflops));
+  ATH_TRY(ath_measure_peak(self, self->options.bf16 ? ATH_BF16 : ATH_F32, &self->peak_gflops));
   self->peak_gflops *= ath_mesh_devices(&self->mesh);
   return ATH_OK;
-}
-
-/* Two that train the same into one folder would be of no use. */
-static ath_status check_processes(void) {
-  ath_launch launch = ath_launch_read();
-  if (launch.size == 1) return ATH_OK;
-  return ath_fail(ATH_UNSUPPORTED, "started as process %d of %d by %s, but a run is one process: "
-                  "start it without %s; threads use all cores of a machine, and mesh shares each "
-                  "batch among its devices (xla:cpu is as many as are asked for)", launch.rank,
-                  launch.size, launch.launcher, launch.launcher);
 }
 
 /* Cheap checks first: wrong settings should not cost the opening of a large data set. */
 static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_options_check(&self->options));
-  ATH_TRY(check_processes());
   ATH_TRY(ath_mesh_parse(self->options.mesh, &self->mesh));
   ATH_TRY(ath_train_batch_size(self->options.per_device_train_batch_size, &self->mesh,
                                &self->batch_size));
+  ATH_TRY(ath_run_join(self));
   ATH_TRY(open_data(self));
   ath_model_config config;
   ATH_TRY(find_config(self, &config));
@@ -165,7 +159,7 @@ static ath_status open_all(ath_run *self) {
 }
 
 ath_status ath_run_open(ath_run *self, const ath_train_options *options) {
-  *self = (ath_run){.options = *options, .lock = -1};
+  *self = (ath_run){.options = *options, .lock = -1, .group = {0, 1}};
   return open_all(self);
 }
 
@@ -182,14 +176,19 @@ ath_status ath_run_open_device(ath_run *self) {
   return ATH_OK;
 }
 
-void ath_run_close(ath_run *self) {
-  if (self->made_folder) rmdir(self->options.output_dir); /* which fails where it holds a file */
-  if (self->lock >= 0) close(self->lock);
-  ath_batcher_destroy(self->batcher);
+static void close_device(ath_run *self) {
   ath_evaluator_destroy(self->evaluator);
   ath_step_destroy(self->step);
   ath_state_destroy(self->state);
   ath_backend_close(self->backend);
+  ath_store_close(self->store);
+}
+
+void ath_run_close(ath_run *self) {
+  if (self->made_folder) rmdir(self->options.output_dir); /* which fails where it holds a file */
+  if (self->lock >= 0) close(self->lock);
+  if (!self->lost) close_device(self);
+  ath_batcher_destroy(self->batcher);
   ath_model_destroy(self->model);
   ath_dataset_close(self->eval_data);
   ath_dataset_close(self->data);

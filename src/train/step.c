@@ -221,7 +221,8 @@ static ath_status run(ath_step *self, ath_program *program, const ath_batch *bat
   assert(program == self->apply || program == self->add);
   int32_t pad = (int32_t)ath_model_get_config(self->model)->pad_token_id;
   self->dropout_step = (uint32_t)batch->number;
-  ATH_TRY(ath_bind_batch(program, batch, &self->options.forward, pad, self->position_ids));
+  ATH_TRY(ath_bind_batch(program, batch, &self->options.forward, &self->options.share, pad,
+                         self->position_ids));
   return ath_program_run(program);
 }
 

@@ -264,6 +264,18 @@ FAKE(DeviceDescription_Id) {
   return NULL;
 }
 
+/* Of the six devices of "hosts" each process has two. */
+FAKE(Client_ProcessIndex) {
+  args->process_index = 1;
+  return NULL;
+}
+
+FAKE(DeviceDescription_ProcessIndex) {
+  int place = args->device_description->id - 70;
+  args->process_index = asked("mixed", "") ? (place + 2) % 6 / 2 : place / 2;
+  return NULL;
+}
+
 FAKE(Device_MemoryStats) {
   args->bytes_in_use = 3;
   args->bytes_limit = 1000;
@@ -464,7 +476,8 @@ const PJRT_Api *GetPjrtApi(void) {
   ENTRY(Error_Destroy); ENTRY(Error_Message); ENTRY(Error_GetCode);
   ENTRY(Event_Await); ENTRY(Event_Destroy); ENTRY(Plugin_Initialize); ENTRY(Plugin_Attributes);
   ENTRY(Client_Create); ENTRY(Client_Destroy); ENTRY(Client_PlatformName);
-  ENTRY(Client_AddressableDevices); ENTRY(Client_Devices);
+  ENTRY(Client_AddressableDevices); ENTRY(Client_Devices); ENTRY(Client_ProcessIndex);
+  ENTRY(DeviceDescription_ProcessIndex);
   ENTRY(Device_GetDescription); ENTRY(DeviceDescription_Kind);
   ENTRY(DeviceDescription_Id); ENTRY(Device_MemoryStats); ENTRY(Client_BufferFromHostBuffer);
   ENTRY(Buffer_Destroy); ENTRY(Buffer_ElementType); ENTRY(Buffer_Dimensions);

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
   }
   int failures = 0;
   if (argc > 1) {
-    if (store->rank == atoi(argv[1])) store->table->end_all(store, "as the test wants");
+    if (store->rank == atoi(argv[1])) store->table->end_all(store, 7, "as the test wants");
     sleep(300);
   } else {
     failures = store_contract(store);

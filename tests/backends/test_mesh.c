@@ -295,7 +295,7 @@ static void check_parts(uint32_t *seed) {
       assert_memory_equal(piece + (size_t)e * size,
                           from + (size_t)place_in_whole(&split, &mesh, &whole, &part, device, e) *
                                      size, size);
-    if (!ath_split_is_first(&split, &mesh, device)) continue;
+    if (!ath_split_is_first(&split, &mesh, 0, device)) continue;
     ath_split_join(&split, &mesh, &whole, device, piece, to);
     covered += ath_type_count(&part);
   }

@@ -425,6 +425,8 @@ static void a_program_beyond_this_process_runs_on_the_devices_of_all(void **stat
   ath_pjrt_client *client;
   assert_ok(ath_pjrt_client_create(plugin, NULL, 0, &client));
   assert_int_equal(ath_pjrt_client_device_count(client), 2);
+  assert_int_equal(ath_pjrt_client_process(client), 1);
+  assert_int_equal(ath_pjrt_client_process_count(client), 3);
   assert_assigned(plugin, client, 2, "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49", 10);
   assert_assigned(plugin, client, 6, "\x1a\x03\x0a\x01\x46\x1a\x03\x0a\x01\x47"
                                      "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49"
@@ -434,6 +436,16 @@ static void a_program_beyond_this_process_runs_on_the_devices_of_all(void **stat
   assert_fails(ath_pjrt_compile(client, "text", 4, &seven, &program), ATH_UNSUPPORTED,
                "for 7 devices, and here are 6");
   ath_pjrt_client_destroy(client);
+  assert_clean(plugin);
+}
+
+/* The fake's process 1 has the third and fourth device, and says now that they belong to 2. */
+static void devices_of_another_process_are_told(void **state) {
+  (void)state;
+  ath_pjrt_plugin *plugin = load("hosts mixed");
+  ath_pjrt_client *client;
+  assert_fails(ath_pjrt_client_create(plugin, NULL, 0, &client), ATH_UNSUPPORTED,
+               "the 2 devices of process 1 are not those that the plugin lists for it");
   assert_clean(plugin);
 }
 
@@ -706,6 +718,7 @@ int main(void) {
     cmocka_unit_test(a_run_that_fails_later_says_so_when_its_result_is_awaited),
     cmocka_unit_test(every_code_has_its_status),
     cmocka_unit_test(a_program_beyond_this_process_runs_on_the_devices_of_all),
+    cmocka_unit_test(devices_of_another_process_are_told),
     cmocka_unit_test(what_is_no_plugin_is_refused),
     cmocka_unit_test(a_plugin_cut_short_anywhere_is_told_and_not_loaded),
     cmocka_unit_test(a_plugin_for_another_machine_is_told),

@@ -38,6 +38,8 @@ NOTHING(ath_pjrt_client_destroy, ath_pjrt_client)
 NEVER(const char *, ath_pjrt_client_platform, NULL, const ath_pjrt_client *self)
 NEVER(int, ath_pjrt_client_device_count, 0, const ath_pjrt_client *self)
 NEVER(int, ath_pjrt_client_global_count, 0, const ath_pjrt_client *self)
+NEVER(int, ath_pjrt_client_process, 0, const ath_pjrt_client *self)
+NEVER(int, ath_pjrt_client_process_count, 1, const ath_pjrt_client *self)
 NEVER(const char *, ath_pjrt_client_device_kind, NULL, const ath_pjrt_client *self, int device)
 NEVER(ath_status, ath_pjrt_client_device_memory, ATH_UNSUPPORTED, const ath_pjrt_client *self,
       int device, int64_t *limit, int64_t *used)

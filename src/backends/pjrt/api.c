@@ -98,14 +98,6 @@ ath_status ath_pjrt_missing(const ath_pjrt_plugin *plugin, const char *function)
                   plugin->api->pjrt_api_version.minor_version);
 }
 
-ath_status ath_pjrt_await(const ath_pjrt_plugin *plugin, const char *what, PJRT_Event *event) {
-  if (event == NULL) return ATH_OK;
-  ATH_PJRT_ARGS(args, Event_Await, .event = event);
-  ath_status status = ath_pjrt_check(plugin, what, plugin->api->PJRT_Event_Await(&args));
-  ATH_PJRT_RELEASE(plugin, Event_Destroy, .event = event);
-  return status;
-}
-
 /* --- named values ------------------------------------------------------------------------ */
 
 static ath_status make_value(const ath_pjrt_option *option, PJRT_NamedValue *out) {

@@ -24,6 +24,7 @@ struct ath_pjrt_plugin {
   bool ahead_of_time;
   const ath_pjrt_kind *kind; /* of the device it was last loaded for; NULL: by its path */
   ath_outcome start;         /* of its initialisation, which is tried once a process */
+  int patience;              /* seconds that other processes are waited for; 0: this is the only */
   ath_pjrt_attribute *attributes;
   size_t attribute_count;
   ath_pjrt_plugin *next; /* of those loaded in this process */
@@ -59,9 +60,13 @@ ath_status ath_pjrt_check(const ath_pjrt_plugin *plugin, const char *function, P
 ath_status ath_pjrt_missing(const ath_pjrt_plugin *plugin, const char *function) ATH_MUST_CHECK;
 void ath_pjrt_ignore(const ath_pjrt_plugin *plugin, PJRT_Error *error);
 
-/* Waits for an event, and destroys it; NULL is ATH_OK. */
+/* Waits for an event, and destroys it; NULL is ATH_OK. With other processes, of which one may be
+ * gone, not longer than the plugin's patience: then ATH_IO. */
 ath_status ath_pjrt_await(const ath_pjrt_plugin *plugin, const char *what, PJRT_Event *event)
     ATH_MUST_CHECK;
+
+/* ATHANOR_PROCESS_TIMEOUT, or the default. */
+ath_status ath_pjrt_read_patience(int *seconds) ATH_MUST_CHECK;
 
 /* Options in the plugins' form, in a new array that the caller frees; NULL when there are none. */
 ath_status ath_pjrt_options_make(const ath_pjrt_option *options, size_t count,
@@ -86,8 +91,9 @@ struct ath_pjrt_client {
   char *platform;
   PJRT_Device *const *devices; /* addressable; the client's */
   char **kinds;
-  int64_t *ids, *global_ids;   /* of `devices`, and of those of all processes */
+  int64_t *ids, *global_ids;   /* of `devices`, and of those of all processes, one after another */
   int device_count, global_count;
+  int process, processes;      /* which of how many this is; 0 of 1 */
 };
 
 struct ath_pjrt_buffer {

@@ -31,6 +31,10 @@ static bool is_for_cpu(const ath_xla_backend *self, const char *device) {
          strstr(file_name(ath_pjrt_plugin_path(self->plugin)), "cpu") != NULL;
 }
 
+static ath_pjrt_option number_option(const char *name, int64_t value) {
+  return (ath_pjrt_option){.name = name, .kind = ATH_PJRT_INTEGER, .integer = value};
+}
+
 /* The CPU plugins have as many threads as NPROC says, or else as there are processors; a number of
  * threads that was asked for (OMP_NUM_THREADS, --threads) shall hold for them too. */
 static ath_status limit_threads(void) {
@@ -44,35 +48,64 @@ static ath_status limit_threads(void) {
   return setenv("NPROC", count, 0) == 0 ? ATH_OK : ath_fail_errno(errno, "cannot set NPROC");
 }
 
-/* A CPU is as many devices as the mesh wants, within reason. */
-static ath_status create_client(ath_xla_backend *self, const char *device) {
-  const ath_pjrt_option
-      devices = {.name = "cpu_device_count", .kind = ATH_PJRT_INTEGER, .integer = self->devices},
-      most_memory = {.name = "memory_fraction", .kind = ATH_PJRT_FLOAT,
-                     .number = (float)ATH_PJRT_CUDA_MEMORY};
-  bool cpu = is_for_cpu(self, device), cuda = strcmp(device, "cuda") == 0;
-  const ath_pjrt_option *options = cpu ? &devices : cuda ? &most_memory : NULL;
+/* A CPU is as many devices as the mesh wants, within reason. Those that find other processes
+ * through a store want to be told how many there are; a TPU finds them by itself. */
+static ath_status create_client(ath_xla_backend *self, const char *device, ath_store *store) {
+  ath_pjrt_option options[3];
+  size_t count = 0;
+  bool cpu = is_for_cpu(self, device);
   if (cpu && self->devices > CPU_DEVICES_MAX)
     return ath_fail(ATH_INVALID, "a mesh of %d devices, and a CPU can be at most %d", self->devices,
                     CPU_DEVICES_MAX);
-  return ath_pjrt_client_create(self->plugin, options, options != NULL, &self->client);
+  if (strcmp(device, "tpu") == 0) store = NULL;
+  if (cpu) options[count++] = number_option("cpu_device_count", self->devices);
+  if (strcmp(device, "cuda") == 0)
+    options[count++] = (ath_pjrt_option){.name = "memory_fraction", .kind = ATH_PJRT_FLOAT,
+                                         .number = (float)ATH_PJRT_CUDA_MEMORY};
+  if (store != NULL) {
+    options[count++] = number_option("node_id", store->rank);
+    options[count++] = number_option("num_nodes", store->size);
+  }
+  return ath_pjrt_client_join(self->plugin, options, count, store, &self->client);
 }
 
-/* On a slice of several hosts each would work on the same by itself. */
-static ath_status check_devices(const ath_xla_backend *self, const char *device) {
+/* Of several processes each must have a part of the work; there should be `launched`. */
+static ath_status check_group(const ath_xla_backend *self, const char *device, int launched) {
   char text[64];
   int found = ath_pjrt_client_device_count(self->client);
   int all = ath_pjrt_client_global_count(self->client);
+  if (launched > 1 && launched != self->processes)
+    return ath_fail(ATH_UNSUPPORTED, "device %s: %d processes were started, but its plugin %s has "
+                    "not joined them: it finds %d devices, %d of them in this process", device,
+                    launched, ath_pjrt_plugin_path(self->plugin), all, found);
+  if (self->processes == 1 || all == self->devices) return ATH_OK;
+  return ath_fail(ATH_INVALID, "mesh %s has %d devices, but the %d processes have %d together, %d "
+                  "each: a mesh takes all of them", ath_mesh_text(&self->mesh, text), self->devices,
+                  self->processes, all, found);
+}
+
+/* On a slice of several hosts each would work on the same by itself, if it has not joined them. */
+static ath_status check_devices(const ath_xla_backend *self, const char *device, bool joined) {
+  char text[64];
+  int found = ath_pjrt_client_device_count(self->client);
   if (found < 1)
     return ath_fail(ATH_NOT_FOUND, "device %s: its plugin %s finds no device", device,
                     ath_pjrt_plugin_path(self->plugin));
-  if (all > found)
+  if (!joined && self->processes > 1)
     return ath_fail(ATH_UNSUPPORTED, "device %s: this process has %d of %d devices, the others are "
-                    "those of other hosts' processes, and a run is one process: use devices of one "
-                    "host", device, found, all);
-  if (found >= self->devices) return ATH_OK;
+                    "those of other hosts' processes, and this is done by one process: use devices "
+                    "of one host", device, found, ath_pjrt_client_global_count(self->client));
+  if (self->processes > 1 || found >= self->devices) return ATH_OK;
   return ath_fail(ATH_INVALID, "mesh %s has %d devices, but %s has %d",
                   ath_mesh_text(&self->mesh, text), self->devices, device, found);
+}
+
+/* Alone, a mesh takes the first of the devices. */
+static void find_place(ath_xla_backend *self) {
+  self->process = ath_pjrt_client_process(self->client);
+  self->processes = ath_pjrt_client_process_count(self->client);
+  self->here = self->processes > 1 ? ath_pjrt_client_device_count(self->client) : self->devices;
+  self->first = self->process * self->here;
 }
 
 /* "xla:cpu (cpu, PJRT 0.115, pjrt_c_api_cpu_plugin.so)", with the mesh if it is more than one. */
@@ -96,11 +129,14 @@ static ath_status find_cache(ath_xla_backend *self) {
   return ATH_OK;
 }
 
-static ath_status open_device(ath_xla_backend *self, const char *device) {
+static ath_status open_device(ath_xla_backend *self, const char *device, bool joins,
+                              ath_store *store) {
   ATH_TRY(limit_threads());
   ATH_TRY(ath_pjrt_plugin_load(device, false, &self->plugin));
-  ATH_TRY(create_client(self, device));
-  ATH_TRY(check_devices(self, device));
+  ATH_TRY(create_client(self, device, store));
+  find_place(self);
+  ATH_TRY(check_devices(self, device, joins));
+  if (joins) ATH_TRY(check_group(self, device, store != NULL ? store->size : 1));
   make_name(self, device);
   ATH_TRY(find_cache(self));
   return ath_xla_describe_machine(self);
@@ -109,20 +145,40 @@ static ath_status open_device(ath_xla_backend *self, const char *device) {
 static void close_device(ath_backend *base) {
   ath_xla_backend *self = (ath_xla_backend *)base;
   ath_pjrt_profile_abandon(self->profile);
+  ath_xla_gather_end(self);
   ath_pjrt_client_destroy(self->client);
   free(self->machine);
   free(self);
 }
 
-static ath_status open(const char *device, const ath_mesh *mesh, ath_backend **out) {
+static ath_status open_or_join(const char *device, const ath_mesh *mesh, bool joins,
+                               ath_store *store, ath_backend **out) {
   ath_xla_backend *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a device");
   *self = (ath_xla_backend){.base.table = &ath_xla_backend_table, .mesh = *mesh,
                             .devices = ath_mesh_devices(mesh)};
-  ath_status status = open_device(self, device);
+  ath_status status = open_device(self, device, joins, store);
   if (status == ATH_OK) *out = &self->base;
   else close_device(&self->base);
   return status;
+}
+
+static ath_status open(const char *device, const ath_mesh *mesh, ath_backend **out) {
+  return open_or_join(device, mesh, false, NULL, out);
+}
+
+static ath_status join(const char *device, const ath_mesh *mesh, ath_store *store,
+                       ath_backend **out) {
+  return open_or_join(device, mesh, true, store, out);
+}
+
+static ath_group group(const ath_backend *base) {
+  const ath_xla_backend *self = (const ath_xla_backend *)base;
+  return (ath_group){self->process, self->processes};
+}
+
+static void share(const ath_backend *self, int *first, int *count) {
+  ath_xla_share((const ath_xla_backend *)self, first, count);
 }
 
 static const char *name(const ath_backend *self) { return ((const ath_xla_backend *)self)->name; }
@@ -154,6 +210,12 @@ const ath_backend_table ath_xla_backend_table = {
   .accepts = accepts,
   .history = 2,
   .open = open,
+  .join = join,
+  .group = group,
+  .share = share,
+  .tell = ath_xla_tell,
+  .hear = ath_xla_hear,
+  .state_gather = ath_xla_state_gather,
   .close = close_device,
   .name = name,
   .profile_check = profile_check,

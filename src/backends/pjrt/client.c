@@ -36,12 +36,60 @@ static ath_status read_id(const ath_pjrt_client *self, PJRT_Device *device, int6
   return ATH_OK;
 }
 
+static ath_status read_process(const ath_pjrt_client *self, PJRT_Device *device, int *process) {
+  PJRT_DeviceDescription *description = NULL;
+  ATH_TRY(read_description(self, device, &description));
+  ATH_PJRT_ARGS(args, DeviceDescription_ProcessIndex, .device_description = description);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, DeviceDescription_ProcessIndex, &args));
+  *process = args.process_index;
+  return ATH_OK;
+}
+
 static ath_status make_ids(const ath_pjrt_client *self, PJRT_Device *const *devices, int count,
                            int64_t **out) {
   *out = calloc((size_t)count, sizeof **out);
   if (*out == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %d devices", count);
   for (int i = 0; i < count; i++) ATH_TRY(read_id(self, devices[i], &(*out)[i]));
   return ATH_OK;
+}
+
+/* Sorts the global list by process. In which order the slice numbers its devices is its own affair;
+ * here each process's follow one another, so that its share of a batch is one piece. */
+static ath_status sort_by_process(ath_pjrt_client *self, PJRT_Device *const *devices) {
+  int count = self->global_count, sorted = 0;
+  int64_t *ids = calloc((size_t)count, sizeof *ids);
+  if (ids == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for %d devices", count);
+  ath_status status = ATH_OK;
+  for (int p = 0; p < self->processes && status == ATH_OK; p++)
+    for (int i = 0; i < count && status == ATH_OK; i++) {
+      int process = 0;
+      status = read_process(self, devices[i], &process);
+      if (status == ATH_OK && process == p && sorted < count) ids[sorted++] = self->global_ids[i];
+    }
+  if (status == ATH_OK && sorted != count)
+    status = ath_fail(ATH_UNSUPPORTED, "%s: %d of %d devices belong to one of %d processes",
+                      self->plugin->path, sorted, count, self->processes);
+  if (status == ATH_OK) memcpy(self->global_ids, ids, (size_t)count * sizeof *ids);
+  free(ids);
+  return status;
+}
+
+/* Every process has as many devices as this one, and its own are where it counts them. */
+static ath_status find_processes(ath_pjrt_client *self, PJRT_Device *const *devices) {
+  ATH_PJRT_ARGS(args, Client_ProcessIndex, .client = self->client);
+  ATH_TRY(ATH_PJRT_CALL(self->plugin, Client_ProcessIndex, &args));
+  self->process = args.process_index;
+  self->processes = self->global_count / self->device_count;
+  if (self->global_count % self->device_count != 0 || self->process < 0 ||
+      self->process >= self->processes)
+    return ath_fail(ATH_UNSUPPORTED, "%s: this is process %d and has %d of %d devices; all "
+                    "processes must have equally many", self->plugin->path, self->process,
+                    self->device_count, self->global_count);
+  ATH_TRY(sort_by_process(self, devices));
+  const int64_t *own = self->global_ids + self->process * self->device_count;
+  if (memcmp(own, self->ids, (size_t)self->device_count * sizeof *own) == 0) return ATH_OK;
+  return ath_fail(ATH_UNSUPPORTED, "%s: the %d devices of process %d are not those that the plugin "
+                  "lists for it", self->plugin->path, self->device_count, self->process);
 }
 
 /* A program on more devices than this process has runs on those of all processes. */
@@ -52,7 +100,10 @@ static ath_status list_global_devices(ath_pjrt_client *self) {
     return ath_fail(ATH_UNSUPPORTED, "%s: the plugin finds %zu devices, %d of them here",
                     self->plugin->path, args.num_devices, self->device_count);
   self->global_count = (int)args.num_devices;
-  return make_ids(self, args.devices, self->global_count, &self->global_ids);
+  ATH_TRY(make_ids(self, args.devices, self->global_count, &self->global_ids));
+  if (self->global_count == self->device_count) return ATH_OK;
+  ATH_TRY(find_processes(self, args.devices));
+  return ath_pjrt_read_patience(&self->plugin->patience);
 }
 
 static ath_status list_devices(ath_pjrt_client *self) {
@@ -116,6 +167,8 @@ ath_status ath_pjrt_client_join(ath_pjrt_plugin *plugin, const ath_pjrt_option *
   ath_pjrt_client *self = calloc(1, sizeof *self);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a client");
   self->plugin = plugin;
+  self->processes = 1;
+  plugin->patience = 0;
   ath_status status = open_client(self, options, count, store);
   if (status != ATH_OK) {
     ath_pjrt_client_destroy(self);
@@ -141,6 +194,10 @@ const char *ath_pjrt_client_platform(const ath_pjrt_client *self) { return self-
 int ath_pjrt_client_device_count(const ath_pjrt_client *self) { return self->device_count; }
 
 int ath_pjrt_client_global_count(const ath_pjrt_client *self) { return self->global_count; }
+
+int ath_pjrt_client_process(const ath_pjrt_client *self) { return self->process; }
+
+int ath_pjrt_client_process_count(const ath_pjrt_client *self) { return self->processes; }
 
 const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device) {
   assert(device >= 0 && device < self->device_count);

@@ -65,7 +65,10 @@ ath_status ath_pjrt_client_create(ath_pjrt_plugin *plugin, const ath_pjrt_option
 /* The same by one of several processes, all of which call this: the client then has the devices of
  * all, of which those of this process are addressable. The plugin finds the others through the
  * store, which must be there until the client is destroyed; CUDA's wants the options node_id and
- * num_nodes besides, the store's rank and size. A TPU's needs no store: libtpu finds its slice. */
+ * num_nodes besides, the store's rank and size. A TPU's needs no store: libtpu finds its slice.
+ * ATH_UNSUPPORTED where processes have different numbers of devices. From then on whatever waits
+ * for a device gives up after half an hour, or ATHANOR_PROCESS_TIMEOUT seconds, with ATH_IO: a
+ * process that is gone leaves the others' devices waiting. */
 ath_status ath_pjrt_client_join(ath_pjrt_plugin *plugin, const ath_pjrt_option *options,
                                 size_t count, ath_store *store, ath_pjrt_client **out)
     ATH_MUST_CHECK;
@@ -73,6 +76,9 @@ void ath_pjrt_client_destroy(ath_pjrt_client *self); /* NULL is allowed; after i
 const char *ath_pjrt_client_platform(const ath_pjrt_client *self); /* "cpu", "tpu", "cuda" */
 int ath_pjrt_client_device_count(const ath_pjrt_client *self);     /* addressable by this process */
 int ath_pjrt_client_global_count(const ath_pjrt_client *self);     /* those of all processes */
+/* Which of the processes this is, as the plugin counts them: 0 of 1 where it is alone. */
+int ath_pjrt_client_process(const ath_pjrt_client *self);
+int ath_pjrt_client_process_count(const ath_pjrt_client *self);
 /* "TPU v4", "cpu"; the client's own. */
 const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device);
 /* Bytes the device has and has in use; ATH_UNSUPPORTED on the CPU. */
@@ -94,8 +100,8 @@ ath_status ath_pjrt_compile_options_write(const ath_pjrt_compile_options *option
     ATH_MUST_CHECK;
 
 /* Compiles StableHLO text and loads it: partition i runs on addressable device i. With more
- * partitions than this process has devices, those of all processes take one each, in the order of
- * the client's global list; each process compiles the same, and has its own devices' partitions. */
+ * partitions than this process has devices, those of all processes take one each, process 0 first;
+ * each process compiles the same, and has its own devices' partitions. */
 ath_status ath_pjrt_compile(ath_pjrt_client *client, const char *text, size_t length,
                             const ath_pjrt_compile_options *options, ath_pjrt_executable **out)
     ATH_MUST_CHECK;

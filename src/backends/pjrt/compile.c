@@ -43,6 +43,10 @@ static ath_status add_device(const ath_xla_backend *self, ath_buffer *material) 
   ATH_TRY(ath_key_add_text("platform", platform, material));
   ATH_TRY(ath_key_add_text("kind", ath_pjrt_client_device_kind(self->client, 0), material));
   ATH_TRY(ath_key_add_text("devices", devices, material));
+  if (self->processes > 1) {
+    snprintf(devices, sizeof devices, "%d", self->devices);
+    ATH_TRY(ath_key_add_text("of all processes", devices, material));
+  }
   if (strcmp(platform, "cpu") != 0) return ATH_OK;
   ATH_TRY(ath_key_add_text("NPROC", getenv("NPROC"), material));
   return add_processor(material);
@@ -119,16 +123,29 @@ static ath_status compile(ath_xla_backend *self, const ath_buffer *text,
   return ATH_OK;
 }
 
+/* Compilers of several processes may work together, and would wait for one that found its program:
+ * so either all take it from their caches or none does. */
+static ath_status find_for_all(ath_xla_backend *self, const char *key, ath_pjrt_executable **out) {
+  bool all;
+  *out = NULL;
+  if (*key != '\0') ATH_TRY(find(self, key, out));
+  ATH_TRY(ath_xla_all(self, *out != NULL, &all));
+  if (all) return ATH_OK;
+  ath_pjrt_executable_destroy(*out);
+  *out = NULL;
+  return ATH_OK;
+}
+
+/* Of several processes the first keeps what was compiled: the others may share its cache. */
 static ath_status find_or_compile(ath_xla_backend *self, const ath_buffer *text,
                                   const ath_pjrt_compile_options *options,
                                   ath_pjrt_executable **out) {
-  if (*self->cache == '\0') return compile(self, text, options, out);
-  char key[ATH_SHA256_TEXT];
-  ATH_TRY(make_key(self, text, options, key));
-  ATH_TRY(find(self, key, out));
+  char key[ATH_SHA256_TEXT] = "";
+  if (*self->cache != '\0') ATH_TRY(make_key(self, text, options, key));
+  ATH_TRY(find_for_all(self, key, out));
   if (*out != NULL) return ATH_OK;
   ATH_TRY(compile(self, text, options, out));
-  keep(self, key, *out);
+  if (*key != '\0' && self->process == 0) keep(self, key, *out);
   return ATH_OK;
 }
 

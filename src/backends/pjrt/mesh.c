@@ -167,11 +167,18 @@ ath_type ath_split_type(const ath_split *split, const ath_mesh *mesh, const ath_
   return part;
 }
 
-bool ath_split_is_first(const ath_split *split, const ath_mesh *mesh, int device) {
-  unsigned used = used_axes(split, ATH_MAX_RANK);
-  for (int a = 0; a < ATH_MESH_AXES; a++)
-    if (!(used & (1u << a)) && coordinate(mesh, device, a) != 0) return false;
-  return true;
+int ath_split_part(const ath_split *split, const ath_mesh *mesh, int device) {
+  return part_number(mesh, device, used_axes(split, ATH_MAX_RANK));
+}
+
+int ath_split_parts(const ath_split *split, const ath_mesh *mesh) {
+  return ath_mesh_along(mesh, used_axes(split, ATH_MAX_RANK));
+}
+
+bool ath_split_is_first(const ath_split *split, const ath_mesh *mesh, int first, int device) {
+  int part = ath_split_part(split, mesh, device);
+  while (first < device && ath_split_part(split, mesh, first) != part) first++;
+  return first == device;
 }
 
 /* A part as runs of bytes that are dense in the whole as well: all dimensions after the last one

@@ -42,8 +42,11 @@ ath_status ath_split_print(const ath_split *split, const ath_mesh *mesh, int ran
 
 /* The type of each device's part. */
 ath_type ath_split_type(const ath_split *split, const ath_mesh *mesh, const ath_type *whole);
-/* Whether no device before this one holds the same part. */
-bool ath_split_is_first(const ath_split *split, const ath_mesh *mesh, int device);
+/* Which of the parts a device holds, counted in some order, and how many parts there are. */
+int ath_split_part(const ath_split *split, const ath_mesh *mesh, int device);
+int ath_split_parts(const ath_split *split, const ath_mesh *mesh);
+/* Whether no device from `first` on, before this one, holds the same part. */
+bool ath_split_is_first(const ath_split *split, const ath_mesh *mesh, int first, int device);
 /* Copies a device's part out of the whole value, or into it. Both are row-major and dense. */
 void ath_split_cut(const ath_split *split, const ath_mesh *mesh, const ath_type *whole, int device,
                    const void *from, void *part);

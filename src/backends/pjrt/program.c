@@ -174,7 +174,7 @@ static ath_status place_all(const builder *self) {
   xla_program *program = self->program;
   size_t arguments = (size_t)program->signature.argument_count;
   size_t results = (size_t)program->signature.result_count;
-  size_t devices = (size_t)program->state->backend->devices;
+  size_t devices = (size_t)program->state->backend->here;
   program->argument_places = alloc(self, arguments, sizeof *program->argument_places);
   program->result_places = alloc(self, results, sizeof *program->result_places);
   program->arguments = alloc(self, devices * arguments, sizeof *program->arguments);
@@ -208,7 +208,7 @@ static ath_status compile(const builder *self) {
 static ath_status check_executable(const xla_program *program) {
   int results = ath_pjrt_executable_result_count(program->executable);
   int parts = ath_pjrt_executable_partitions(program->executable);
-  int wanted = program->signature.result_count, devices = program->state->backend->devices;
+  int wanted = program->signature.result_count, devices = program->state->backend->here;
   if (results == wanted && parts == devices) return ATH_OK;
   return ath_fail(ATH_MISMATCH, "%s: the compiled program has %d results on %d devices, not %d on "
                   "%d", program->state->backend->name, results, parts, wanted, devices);

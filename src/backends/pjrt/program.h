@@ -6,10 +6,6 @@
 #include "base/arena.h"
 #include "stablehlo/module.h"
 
-/* Outputs of so many runs are kept, so that the host reads those of one run while the device works
- * on the next. */
-enum { ATH_XLA_HISTORY = 2 };
-
 typedef struct xla_input {
   const char *name;
   ath_type type;
@@ -43,8 +39,8 @@ typedef struct xla_program {
   ath_hlo_signature signature;
   size_t *argument_places; /* [argument]: of its variable in the state, or among inputs */
   size_t *result_places;   /* [result]: of its variable in the state, or among outputs */
-  ath_pjrt_buffer **arguments, **results; /* of the run being started: [device][index] */
-  ath_pjrt_buffer **parts;                /* of one value, [device] */
+  ath_pjrt_buffer **arguments, **results; /* of the run being started: [here][index] */
+  ath_pjrt_buffer **parts;                /* of one value, [here] */
   xla_input *inputs;
   xla_id_check *checks;
   xla_output *outputs;

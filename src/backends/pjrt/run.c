@@ -33,7 +33,7 @@ static ath_status check_ids(const xla_program *self, const xla_id_check *check) 
   const xla_input *input = &self->inputs[check->input];
   const int32_t *ids = input->data;
   const float *weights = check->has_weights ? self->inputs[check->weights].data : NULL;
-  int64_t count = ath_type_count(&input->type);
+  int64_t count = ath_xla_input_count(self->state->backend, &input->type);
   assert(input->type.dtype == ATH_I32 && check->limit > 0);
   if (!input->is_read) return ATH_OK;
   for (int64_t i = 0; i < count; i++)
@@ -48,10 +48,9 @@ static ath_status check_ids(const xla_program *self, const xla_id_check *check) 
 /* An input's parts, as self->parts. They are copied to the devices now; the host's memory may
  * change as soon as the run is under way. */
 static ath_status put_input(const xla_program *self, const xla_input *input) {
-  const ath_xla_backend *backend = self->state->backend;
-  ath_split split = ath_mesh_input(&backend->mesh, &input->type);
-  return ath_context(ath_xla_put(backend, &split, &input->type, input->data, self->parts),
-                     "input %s", input->name);
+  return ath_context(
+      ath_xla_put_input(self->state->backend, &input->type, input->data, self->parts), "input %s",
+      input->name);
 }
 
 /* Variables stay the state's. */
@@ -63,14 +62,14 @@ static ath_status gather_argument(xla_program *self, int index) {
     ATH_TRY(ath_xla_state_buffers(self->state, place, &parts));
   else
     ATH_TRY(put_input(self, &self->inputs[place]));
-  for (int d = 0; d < self->state->backend->devices; d++)
+  for (int d = 0; d < self->state->backend->here; d++)
     self->arguments[d * self->signature.argument_count + index] = parts[d];
   return ATH_OK;
 }
 
 /* The devices keep what a run still needs of them. */
 static void release_inputs(xla_program *self, int gathered) {
-  for (int d = 0; d < self->state->backend->devices; d++)
+  for (int d = 0; d < self->state->backend->here; d++)
     for (int i = 0; i < gathered; i++)
       if (self->signature.arguments[i].kind == ATH_HLO_INPUT)
         ath_pjrt_buffer_destroy(self->arguments[d * self->signature.argument_count + i]);
@@ -79,10 +78,7 @@ static void release_inputs(xla_program *self, int gathered) {
 /* The variable's buffers were donated to the run; its new value, which may still be in the making,
  * takes their place. */
 static void adopt_variable(xla_program *self, size_t place) {
-  ath_xla_variable *variable = &self->state->variables[place];
-  int devices = self->state->backend->devices;
-  ath_xla_release(self->state->backend, variable->buffers, devices);
-  memcpy(variable->buffers, self->parts, (size_t)devices * sizeof *self->parts);
+  ath_xla_state_adopt(self->state, place, self->parts);
 }
 
 static void adopt_output(xla_program *self, xla_output *output) {
@@ -90,13 +86,13 @@ static void adopt_output(xla_program *self, xla_output *output) {
   for (int h = ATH_XLA_HISTORY - 1; h > 0; h--) output->buffers[h] = output->buffers[h - 1];
   output->buffers[0] = self->parts[0];
   self->parts[0] = NULL;
-  ath_xla_release(self->state->backend, self->parts, self->state->backend->devices);
+  ath_xla_release(self->state->backend, self->parts, self->state->backend->here);
 }
 
 static void adopt_results(xla_program *self) {
   int count = self->signature.result_count;
   for (int i = 0; i < count; i++) {
-    for (int d = 0; d < self->state->backend->devices; d++) {
+    for (int d = 0; d < self->state->backend->here; d++) {
       self->parts[d] = self->results[d * count + i];
       assert(self->parts[d] != NULL);
     }

@@ -21,8 +21,9 @@ ath_status ath_xla_state_create(ath_backend *backend, ath_state **out) {
 void ath_xla_state_destroy(ath_state *base) {
   ath_xla_state *self = (ath_xla_state *)base;
   for (size_t i = 0; i < self->count; i++) {
-    ath_xla_release(self->backend, self->variables[i].buffers, self->backend->devices);
+    ath_xla_release(self->backend, self->variables[i].buffers, self->backend->here);
     free(self->variables[i].buffers);
+    free(self->variables[i].gathered);
     free(self->variables[i].name);
   }
   ath_hash_map_destroy(self->indices);
@@ -52,7 +53,7 @@ static ath_status add(ath_xla_state *self, const char *name, const ath_type *typ
   ATH_TRY(make_room(self));
   ath_xla_variable added = {.name = strdup(name), .type = *type,
                             .split = ath_mesh_variable(&self->backend->mesh, name, type)};
-  added.buffers = calloc((size_t)self->backend->devices, sizeof *added.buffers);
+  added.buffers = calloc((size_t)self->backend->here, sizeof *added.buffers);
   ath_status status = added.name != NULL && added.buffers != NULL
                           ? ATH_OK
                           : ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
@@ -100,6 +101,15 @@ ath_status ath_xla_state_buffers(ath_xla_state *self, size_t index,
   return ATH_OK;
 }
 
+void ath_xla_state_adopt(ath_xla_state *self, size_t index, ath_pjrt_buffer *const *buffers) {
+  ath_xla_variable *variable = &self->variables[index];
+  ath_xla_release(self->backend, variable->buffers, self->backend->here);
+  memcpy(variable->buffers, buffers, (size_t)self->backend->here * sizeof *buffers);
+  free(variable->gathered);
+  variable->gathered = NULL;
+  variable->is_gathered = false;
+}
+
 /* --- copies -------------------------------------------------------------------------------- */
 
 /* The variable for a copy of `bytes` bytes. */
@@ -119,13 +129,10 @@ ath_status ath_xla_state_write(ath_state *base, const char *name, const void *da
   ath_xla_state *self = (ath_xla_state *)base;
   ath_xla_variable *found;
   ATH_TRY(check(self, name, bytes, &found));
-  ath_pjrt_buffer **buffers = calloc((size_t)self->backend->devices, sizeof *buffers);
+  ath_pjrt_buffer **buffers = calloc((size_t)self->backend->here, sizeof *buffers);
   if (buffers == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for variable %s", name);
   ath_status status = ath_xla_put(self->backend, &found->split, &found->type, data, buffers);
-  if (status == ATH_OK) {
-    ath_xla_release(self->backend, found->buffers, self->backend->devices);
-    memcpy(found->buffers, buffers, (size_t)self->backend->devices * sizeof *buffers);
-  }
+  if (status == ATH_OK) ath_xla_state_adopt(self, (size_t)(found - self->variables), buffers);
   free(buffers);
   return ath_context(status, "variable %s", name);
 }
@@ -134,11 +141,51 @@ ath_status ath_xla_state_read(const ath_state *base, const char *name, void *dat
   const ath_xla_state *self = (const ath_xla_state *)base;
   ath_xla_variable *found;
   ATH_TRY(check(self, name, bytes, &found));
-  if (found->buffers[0] != NULL)
+  if (found->buffers[0] == NULL) {
+    memset(data, 0, bytes);
+    return ATH_OK;
+  }
+  if (ath_xla_is_here(self->backend, &found->split))
     return ath_context(
         ath_xla_fetch(self->backend, &found->split, &found->type, found->buffers, data),
         "variable %s", name);
-  memset(data, 0, bytes);
+  if (found->gathered == NULL)
+    return ath_fail(ATH_INTERNAL, "variable %s is not here whole and has not been gathered", name);
+  memcpy(data, found->gathered, bytes);
+  return ATH_OK;
+}
+
+/* All take part, and process 0 keeps the value. */
+static ath_status gather(ath_xla_state *self, ath_xla_variable *variable) {
+  ath_xla_backend *backend = self->backend;
+  size_t bytes = ath_type_bytes(&variable->type);
+  ath_pjrt_buffer **whole = calloc((size_t)backend->here, sizeof *whole);
+  void *value = backend->process == 0 ? malloc(bytes) : NULL;
+  ath_status status = whole != NULL && (value != NULL || backend->process > 0)
+                          ? ATH_OK
+                          : ath_fail(ATH_NO_MEMORY, "no memory for %zu bytes", bytes);
+  if (status == ATH_OK)
+    status = ath_xla_gather(backend, &variable->split, &variable->type, variable->buffers, whole);
+  if (status == ATH_OK) {
+    status = value != NULL ? ath_pjrt_buffer_read(whole[0], value, bytes)
+                           : ath_pjrt_buffer_wait(whole[0]);
+    ath_xla_release(backend, whole, backend->here);
+  }
+  free(whole);
+  variable->is_gathered = status == ATH_OK;
+  if (status == ATH_OK) variable->gathered = value;
+  else free(value);
+  return ath_context(status, "variable %s", variable->name);
+}
+
+ath_status ath_xla_state_gather(ath_state *base) {
+  ath_xla_state *self = (ath_xla_state *)base;
+  for (size_t i = 0; i < self->count; i++) {
+    ath_xla_variable *variable = &self->variables[i];
+    if (!variable->is_gathered && variable->buffers[0] != NULL &&
+        !ath_xla_is_here(self->backend, &variable->split))
+      ATH_TRY(gather(self, variable));
+  }
   return ATH_OK;
 }
 

@@ -5,7 +5,6 @@
 #include "backends/pjrt/tpu.h"
 
 #include <glob.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +106,14 @@ static ath_status check_bounds(const char *name, long hosts) {
   return ATH_OK;
 }
 
+long ath_tpu_hosts(void) {
+  const char *hosts = variable("TPU_WORKER_HOSTNAMES");
+  return hosts != NULL ? count_items(hosts) : 0;
+}
+
 static ath_status check_slice(void) {
   const char *hosts = variable("TPU_WORKER_HOSTNAMES");
-  long count = hosts != NULL ? count_items(hosts) : 0;
+  long count = ath_tpu_hosts();
   if (hosts != NULL) ATH_TRY(check_worker(hosts, count));
   /* With several processes a host the process bounds count processes, not hosts. */
   long processes = variable("TPU_PROCESS_ADDRESSES") != NULL ? 0 : count;
@@ -124,8 +128,12 @@ static ath_status check_slice(void) {
   return ATH_OK;
 }
 
+bool ath_tpu_is_here(const char *root) {
+  return any_matches(root, "/dev/accel[0-9]*") || any_matches(root, "/dev/vfio/[0-9]*");
+}
+
 ath_status ath_tpu_prepare(const char *root) {
-  if (!any_matches(root, "/dev/accel[0-9]*") && !any_matches(root, "/dev/vfio/[0-9]*"))
+  if (!ath_tpu_is_here(root))
     return ath_fail(ATH_UNSUPPORTED, "no TPU on this machine: neither /dev/accel0 nor a numbered "
                     "entry in /dev/vfio is here%s; \"athanor plan\" compiles for a TPU without one",
                     is_google_machine(root) ? " (it is a Google virtual machine without a TPU, or "

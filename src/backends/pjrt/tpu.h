@@ -3,6 +3,8 @@
 #ifndef ATHANOR_BACKENDS_PJRT_TPU_H
 #define ATHANOR_BACKENDS_PJRT_TPU_H
 
+#include <stdbool.h>
+
 #include "athanor/status.h"
 
 /* Sets the environment so that libtpu compiles for slices that are not there: it asks no metadata
@@ -15,5 +17,9 @@ ath_status ath_tpu_prepare_ahead_of_time(void) ATH_MUST_CHECK;
  * metadata server is switched off, and the variables of a slice are checked: TPU_WORKER_ID within
  * TPU_WORKER_HOSTNAMES, bounds of three numbers that multiply to the number of hosts. */
 ath_status ath_tpu_prepare(const char *root) ATH_MUST_CHECK;
+/* The first of these looks alone. */
+bool ath_tpu_is_here(const char *root);
+/* How many hosts TPU_WORKER_HOSTNAMES names; 0: it is not set, and libtpu finds out. */
+long ath_tpu_hosts(void);
 
 #endif
