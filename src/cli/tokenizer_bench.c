@@ -28,20 +28,20 @@ typedef struct bench {
   ath_outcome outcome; /* the first failure that a thread met */
 } bench;
 
-/* Where the first line begins that begins at this byte or later. */
-static size_t line_from(const ath_buffer *text, size_t at) {
-  if (at == 0) return 0;
-  if (at > text->length) return text->length;
-  const char *end = memchr(text->bytes + at - 1, '\n', text->length - at + 1);
-  return end != NULL ? (size_t)(end - text->bytes) + 1 : text->length;
+/* Where the first line begins that begins in bytes [at, stop); `stop` where none does. */
+static size_t line_from(const ath_buffer *text, size_t at, size_t stop) {
+  if (at == 0 || at >= stop) return at;
+  const char *end = memchr(text->bytes + at - 1, '\n', stop - at);
+  return end != NULL ? (size_t)(end - text->bytes) + 1 : stop;
 }
 
-/* The lines that begin in bytes [at, at + CHUNK_BYTES). */
+/* The lines that begin in bytes [at, at + CHUNK_BYTES). They may end far behind, so that nothing
+ * but the last of them is looked through further than that. */
 static ath_status encode_lines(const bench *self, size_t at, ath_encoding *encoding,
                                uint64_t *tokens) {
-  size_t stop = line_from(&self->text, at + CHUNK_BYTES);
-  for (size_t from = line_from(&self->text, at); from < stop;) {
-    size_t next = line_from(&self->text, from + 1), length = next - from;
+  size_t all = self->text.length, stop = all - at > CHUNK_BYTES ? at + CHUNK_BYTES : all;
+  for (size_t from = line_from(&self->text, at, stop); from < stop;) {
+    size_t next = line_from(&self->text, from + 1, all), length = next - from;
     const char *line = self->text.bytes + from;
     if (line[length - 1] == '\n') length--;
     if (length > 0 && line[length - 1] == '\r') length--;
