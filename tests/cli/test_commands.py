@@ -29,7 +29,8 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
 PROFILE = " profile profile-steps"
 OPTIONS = {
-    "tokenizer train": "input output model vocab-size min-frequency seed-size threads",
+    "tokenizer train": """input output model vocab-size special-tokens memory threads seed-size
+        max-token-length min-frequency lowercase initial-alphabet limit-alphabet""",
     "tokenizer encode": """tokenizer input json details offsets view special-tokens pair
         max-length windows stride padding replace-invalid threads""",
     "tokenizer decode": "tokenizer skip-special-tokens",
