@@ -56,9 +56,12 @@ extern "C" {
 typedef struct ath_tokenizer ath_tokenizer;
 
 /* Reads a `tokenizer.json`, or the one in a folder (with its tokenizer_config.json and
- * special_tokens_map.json, where they are). ATH_NOT_FOUND, ATH_INVALID for what does not make a
- * tokenizer, ATH_UNSUPPORTED for a component that this version lacks; the text names the file and
- * the path inside the JSON. Oddities that change nothing are warned of in the log. */
+ * special_tokens_map.json, where they are). Where there is none, other files will do, by their
+ * names: a SentencePiece model or tiktoken's ranks (*.model, *.tiktoken), BERT's vocab.txt, or a
+ * folder with one of these or with vocab.json and merges.txt. ATH_NOT_FOUND, ATH_INVALID for what
+ * does not make a tokenizer, ATH_UNSUPPORTED for a component that this version lacks; the text
+ * names the file and the path inside the JSON. Oddities that change nothing are warned of in the
+ * log. */
 ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) ATH_MUST_CHECK;
 void ath_tokenizer_destroy(ath_tokenizer *self); /* NULL is allowed */
 

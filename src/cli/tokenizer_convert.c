@@ -6,10 +6,14 @@
 
 static ath_status run(const ath_command *self, int argc, char **argv) {
   bool lowercase = true;
+  ath_convert_options wanted = {0};
   const ath_option options[] = {
     {"lowercase", ATH_OPTION_FLAG, &lowercase, NULL,
      .help = "Lower the letters and take off the accents before a vocab.txt is used, as its"
-             " uncased models do"},
+             " uncased models do, unless a tokenizer_config.json beside it says otherwise"},
+    {"pattern", ATH_OPTION_STRING, &wanted.pattern, "NAME",
+     .help = "How text is cut into words before tiktoken's ranks are used: gpt2, cl100k, o200k,"
+             " llama3 or qwen2; the number of ranks tells it for files that are known"},
     {0},
   };
   ath_operands operands;
@@ -19,8 +23,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     return ath_fail(ATH_USAGE, "athanor tokenizer convert wants INPUT and OUTPUT; see athanor"
                     " tokenizer convert --help");
   ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_convert(operands.items[0],
-                                lowercase ? ATH_CASE_LOWERED : ATH_CASE_KEPT, &tokenizer));
+  wanted.letters = lowercase ? ATH_CASE_CONFIGURED : ATH_CASE_KEPT;
+  ATH_TRY(ath_tokenizer_convert(operands.items[0], &wanted, &tokenizer));
   ath_status status = ath_tokenizer_save(tokenizer, operands.items[1], 0);
   if (status == ATH_OK)
     printf("%s: %d tokens\n", operands.items[1], ath_tokenizer_size(tokenizer));
@@ -33,11 +37,15 @@ const ath_command ath_command_tokenizer_convert = {
   .summary = "make tokenizer.json out of older files",
   .operands = "INPUT OUTPUT",
   .details =
-      "INPUT is a vocab.txt (WordPiece, as BERT has it), or a folder with one, or with vocab.json\n"
-      "and merges.txt (byte-level BPE, as GPT-2 and RoBERTa have it). OUTPUT is a folder. Models\n"
-      "whose letters keep their case, such as bert-base-cased, want --no-lowercase.\n\n"
+      "INPUT is a vocab.txt (WordPiece, as BERT has it), a SentencePiece model (*.model), a file\n"
+      "of tiktoken's with ranks (*.tiktoken, *.model), or a folder with one of these, or with\n"
+      "vocab.json and merges.txt (byte-level BPE, as GPT-2 and RoBERTa have it). OUTPUT is a\n"
+      "folder. Models whose letters keep their case, such as bert-base-cased, want\n"
+      "--no-lowercase, or a tokenizer_config.json beside vocab.txt that says so.\n\n"
       "Examples:\n"
       "  athanor tokenizer convert vocab.txt run/tokenizer\n"
-      "  athanor tokenizer convert --no-lowercase bert-base-cased run/tokenizer",
+      "  athanor tokenizer convert --no-lowercase bert-base-cased run/tokenizer\n"
+      "  athanor tokenizer convert spiece.model run/tokenizer\n"
+      "  athanor tokenizer convert --pattern cl100k my.tiktoken run/tokenizer",
   .run = run,
 };

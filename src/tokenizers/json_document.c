@@ -159,6 +159,13 @@ ath_status ath_json_document_load(const char *path, size_t maximum, ath_json_doc
   return parse(out, path);
 }
 
+ath_status ath_json_document_parse(const char *name, const ath_buffer *text,
+                                   ath_json_document *out) {
+  *out = (ath_json_document){.file = ath_buffer_make(text->maximum)};
+  ATH_TRY(ath_buffer_append(&out->file, text->bytes, text->length));
+  return parse(out, name);
+}
+
 ath_json_section *ath_json_document_section(ath_json_document *self, const json_t *value) {
   for (size_t i = 0; self != NULL && i < self->section_count; i++)
     if (self->sections[i].value == value) return &self->sections[i];

@@ -26,6 +26,9 @@ typedef struct ath_json_document {
  * not. */
 ath_status ath_json_document_load(const char *path, size_t maximum, ath_json_document *out)
     ATH_MUST_CHECK;
+/* The same of a text, under this name. */
+ath_status ath_json_document_parse(const char *name, const ath_buffer *text,
+                                   ath_json_document *out) ATH_MUST_CHECK;
 /* The section that this value stands for, or NULL. */
 ath_json_section *ath_json_document_section(ath_json_document *self, const json_t *value);
 /* Checks the syntax of the sections that nobody has read. */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "storage/file.h"
+#include "tokenizers/files/convert.h"
 #include "tokenizers/json_document.h"
 #include "tokenizers/tokenizer.h"
 
@@ -52,13 +53,24 @@ ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) {
                                &self->added);
 }
 
+/* Reads a document that was loaded with this status, and frees it. */
+static ath_status read_document(ath_status status, ath_json_document *document,
+                                ath_tokenizer *self) {
+  if (status == ATH_OK) status = ath_tokenizer_read_parts(&document->root, self);
+  if (status == ATH_OK) status = ath_json_document_check(document);
+  ath_json_document_free(document);
+  return status;
+}
+
 static ath_status read_file(const char *path, ath_tokenizer *self) {
   ath_json_document document;
-  ath_status status = ath_json_document_load(path, FILE_LIMIT, &document);
-  if (status == ATH_OK) status = ath_tokenizer_read_parts(&document.root, self);
-  if (status == ATH_OK) status = ath_json_document_check(&document);
-  ath_json_document_free(&document);
-  return status;
+  return read_document(ath_json_document_load(path, FILE_LIMIT, &document), &document, self);
+}
+
+ath_status ath_tokenizer_read_text(const char *name, const ath_buffer *text, ath_tokenizer *self) {
+  ath_json_document document;
+  ATH_TRY(read_document(ath_json_document_parse(name, text, &document), &document, self));
+  return ath_tokenizer_finish(self);
 }
 
 static ath_status load(const char *path, ath_tokenizer *self) {
@@ -73,6 +85,7 @@ static ath_status load(const char *path, ath_tokenizer *self) {
 
 ath_status ath_tokenizer_load(const char *path, ath_tokenizer **out) {
   assert(path != NULL && out != NULL);
+  if (ath_tokenizer_needs_conversion(path)) return ath_tokenizer_convert(path, NULL, out);
   ath_tokenizer *self;
   ATH_TRY(ath_tokenizer_create(&self));
   ath_status status = load(path, self);

@@ -192,6 +192,13 @@ static size_t scan_cl100k(const ath_scanner *self, const char *bytes, size_t len
   return spaces_and_lines_end(bytes, length, at);
 }
 
+/* The newer spelling: white space up to the text's end is one match, line ends or not. */
+static size_t scan_cl100k_newer(const ath_scanner *self, const char *bytes, size_t length,
+                                size_t *place) {
+  if (*place < length && run_end(bytes, length, *place, ATH_SET_SPACE) == length) return length;
+  return scan_cl100k(self, bytes, length, place);
+}
+
 /* --- o200k ---------------------------------------------------------------------------------- */
 
 /* Of the letters and marks from `at` on: [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]* followed by
@@ -309,6 +316,13 @@ static size_t scan_three_digits(const ath_scanner *self, const char *bytes, size
 #define CL100K_REST(numbers)                                                            \
   "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"          \
   "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+/* With possessive quantifiers, which give nothing back and find the same. Oniguruma takes "{1,3}+"
+ * for any number of groups of digits. */
+#define GPT2_NEWER_REST \
+  "| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s"
+#define CL100K_NEWER_REST(numbers)                                                      \
+  "|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|" numbers "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|"     \
+  "\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"
 #define FOLDED "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define FOLDED_SHORT "'(?i:[sdmt]|ll|ve|re)"
 #define BOTH_CASES "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
@@ -322,7 +336,10 @@ static size_t scan_three_digits(const ath_scanner *self, const char *bytes, size
 static const ath_scanner scanners[] = {
   {"'s|'t|'re|'ve|'m|'ll|'d" GPT2_REST, scan_gpt2, 0, LOWER},
   {"'(?:[sdmt]|ll|ve|re)" GPT2_REST, scan_gpt2, 0, LOWER},
+  {"'(?:[sdmt]|ll|ve|re)" GPT2_NEWER_REST, scan_gpt2, 0, LOWER},
   {FOLDED CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
+  {FOLDED_SHORT CL100K_NEWER_REST("\\p{N}{1,3}"), scan_cl100k_newer, 3, ANY_CASE},
+  {FOLDED_SHORT CL100K_NEWER_REST("\\p{N}{1,3}+"), scan_cl100k_newer, 0, ANY_CASE},
   {FOLDED_SHORT CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
   {BOTH_CASES CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_ASCII_CASE},
   {FOLDED CL100K_REST("\\p{N}"), scan_cl100k, 1, ANY_CASE},

@@ -42,6 +42,10 @@ ath_status ath_tokenizer_lay_out(ath_tokenizer *self) ATH_MUST_CHECK;
 /* Reads all parts from the root of a tokenizer.json (load.c); not the model if there is one. */
 ath_status ath_tokenizer_read_parts(const ath_json *root, ath_tokenizer *self) ATH_MUST_CHECK;
 
+/* The same of a text that was composed for it, whose name the errors tell; and finishes it. */
+ath_status ath_tokenizer_read_text(const char *name, const ath_buffer *text, ath_tokenizer *self)
+    ATH_MUST_CHECK;
+
 /* "truncation" and "padding" of tokenizer.json (shaping.c). */
 ath_status ath_truncation_read(const ath_json *json, ath_tokenizer *self) ATH_MUST_CHECK;
 ath_status ath_padding_read(const ath_json *json, ath_tokenizer *self) ATH_MUST_CHECK;

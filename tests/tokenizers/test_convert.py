@@ -39,6 +39,20 @@ def test_vocab_txt_is_berts(tmp_path, lowercase, ending):
     compare(reference, tmp_path / "made0", TEXTS)
 
 
+@pytest.mark.parametrize("config", [
+    {"do_lower_case": False}, {"do_lower_case": False, "strip_accents": True},
+    {"strip_accents": False, "tokenize_chinese_chars": False},
+    {"do_lower_case": True, "strip_accents": None, "model_max_length": 10**30}])
+def test_vocab_txt_is_used_as_the_configuration_beside_it_says(tmp_path, config):
+    (tmp_path / "vocab.txt").write_text("".join(word + "\n" for word in WORDS), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    reference = BertTokenizerFast(vocab={w: i for i, w in enumerate(WORDS)}, **config)
+    for number, given in enumerate([tmp_path / "vocab.txt", tmp_path]):
+        succeed("tokenizer", "convert", given, tmp_path / f"made{number}")
+        compare(reference, tmp_path / f"made{number}", TEXTS)
+    compare(reference, tmp_path, TEXTS) # loaded as it is
+
+
 def write_byte_level(folder, special):
     """Trains a byte-level BPE and writes it as the two older files."""
     tokenizer = Tokenizer(models.BPE())
@@ -76,6 +90,8 @@ def test_vocab_json_without_them_is_gpt2s(tmp_path):
     ({"vocab.json": b'{"a": 0, "b": 1}', "merges.txt": b"ab\n"}, 3, "merges.txt: line 1"),
     ({"vocab.json": b'{"a": "x"}', "merges.txt": b""}, 3, "vocab"),
     ({"vocab.json": b'{"a": 0', "merges.txt": b""}, 3, "vocab.json: not valid JSON"),
+    ({"vocab.txt": b"[UNK]\n", "tokenizer_config.json": b'{"do_lower_case": 1}'}, 3,
+     "tokenizer_config.json: do_lower_case: expected true or false, found a number"),
 ])
 def test_faults_have_their_file_and_line(tmp_path, files, code, part):
     for name, data in files.items():

@@ -1,228 +1,105 @@
-/* convert.c: vocab.txt, or vocab.json and merges.txt, put together into the tree of the
- * tokenizer.json that says the same, and read as that. The pipelines are those that the papers'
- * own programs had in code: Devlin et al. 2018 (BERT), Radford et al. 2019 (GPT-2), Liu et al.
- * 2019 (RoBERTa).
- *
- *     vocab.txt     one token a line, whose number from 0 is its id
- *     merges.txt    "#version: 0.2", then "left right" a line, the most frequent first */
+/* convert.c: which file it is. */
 #include "tokenizers/files/convert.h"
 
 #include <string.h>
 
-#include "base/utf8.h"
 #include "storage/file.h"
+#include "tokenizers/files/sentencepiece.h"
+#include "tokenizers/files/tiktoken.h"
+#include "tokenizers/files/vocabularies.h"
 #include "tokenizers/tokenizer.h"
 
-#define FILE_LIMIT ((size_t)1 << 30)
-
-static ath_status no_memory(void) { return ath_fail(ATH_NO_MEMORY, "no memory to convert"); }
-
-/* --- lines --------------------------------------------------------------------------------- */
-
-typedef ath_status (*line_taker)(json_t *list, const char *path, size_t number, const char *line,
-                                 size_t length);
-
-/* Gives each line of a file without its end, numbered from 0. */
-static ath_status each_line(const char *path, const ath_buffer *file, line_taker take,
-                            json_t *list) {
-  size_t valid = file->length > 0 ? ath_utf8_prefix(file->bytes, file->length) : 0;
-  if (valid < file->length)
-    return ath_fail(ATH_INVALID, "%s: invalid UTF-8 at byte %zu", path, valid);
-  for (size_t at = 0, number = 0; at < file->length; number++) {
-    const char *line = file->bytes + at;
-    const char *end = memchr(line, '\n', file->length - at);
-    size_t length = end != NULL ? (size_t)(end - line) : file->length - at;
-    at += length + 1;
-    if (length > 0 && line[length - 1] == '\r') length--;
-    ATH_TRY(take(list, path, number, line, length));
-  }
-  return ATH_OK;
+static bool ends_with(const char *path, const char *ending) {
+  size_t length = strlen(path), size = strlen(ending);
+  return length > size && strcmp(path + length - size, ending) == 0;
 }
 
-static ath_status read_lines(const char *path, line_taker take, json_t *list) {
-  if (list == NULL) return no_memory();
-  ath_buffer file = ath_buffer_make(FILE_LIMIT);
-  ath_status status = ath_file_read(path, &file);
-  if (status == ATH_OK) status = each_line(path, &file, take, list);
-  ath_buffer_free(&file);
-  return status;
-}
-
-static ath_status take_token(json_t *vocab, const char *path, size_t number, const char *line,
-                             size_t length) {
-  const json_t *other = json_object_getn(vocab, line, length);
-  if (other != NULL)
-    return ath_fail(ATH_INVALID, "%s: line %zu: \"%.*s\" is the token of line %lld already", path,
-                    number + 1, (int)(length < 100 ? length : 100), line,
-                    (long long)json_integer_value(other) + 1);
-  json_t *id = json_integer((json_int_t)number);
-  return json_object_setn_new(vocab, line, length, id) == 0 ? ATH_OK : no_memory();
-}
-
-static ath_status take_merge(json_t *merges, const char *path, size_t number, const char *line,
-                             size_t length) {
-  static const char version[] = "#version";
-  if (length == 0) return ATH_OK;
-  if (number == 0 && length >= sizeof version - 1 && memcmp(line, version, sizeof version - 1) == 0)
-    return ATH_OK;
-  const char *space = memchr(line, ' ', length);
-  if (space == NULL || memchr(space + 1, ' ', length - (size_t)(space + 1 - line)) != NULL)
-    return ath_fail(ATH_INVALID, "%s: line %zu: expected two tokens with a space between them",
-                    path, number + 1);
-  return json_array_append_new(merges, json_stringn(line, length)) == 0 ? ATH_OK : no_memory();
-}
-
-/* --- parts --------------------------------------------------------------------------------- */
-
-static bool id_of(const json_t *vocab, const char *token, int *id) {
-  const json_t *value = json_object_get(vocab, token);
-  *id = (int)json_integer_value(value);
-  return value != NULL;
-}
-
-/* The special tokens of this list, which NULL ends, as far as the vocabulary has them. Those of
- * byte-level models are found in the text as it comes out of the normaliser, as they always were;
- * a mask takes the space before it along there. */
-static json_t *added_tokens(const json_t *vocab, const char *const *names, bool byte_level) {
-  json_t *list = json_array();
-  for (; *names != NULL && list != NULL; names++) {
-    int id;
-    if (!id_of(vocab, *names, &id)) continue;
-    json_array_append_new(
-        list, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", *names,
-                        "single_word", 0, "lstrip", byte_level && strcmp(*names, "<mask>") == 0,
-                        "rstrip", 0, "normalized", byte_level, "special", 1));
-  }
-  return list;
-}
-
-static json_t *special_part(const char *token, int type) {
-  return json_pack("{s:{s:s, s:i}}", "SpecialToken", "id", token, "type_id", type);
-}
-
-static json_t *text_part(const char *name, int type) {
-  return json_pack("{s:{s:s, s:i}}", "Sequence", "id", name, "type_id", type);
-}
-
-static json_t *template_token(const char *token, int id) {
-  return json_pack("{s:s, s:[i], s:[s]}", "id", token, "ids", id, "tokens", token);
-}
-
-/* [CLS] A [SEP], and [CLS] A [SEP] B [SEP], where the vocabulary has both. */
-static json_t *bert_template(const json_t *vocab) {
-  int cls, sep;
-  if (!id_of(vocab, "[CLS]", &cls) || !id_of(vocab, "[SEP]", &sep)) return json_null();
-  return json_pack("{s:s, s:[o, o, o], s:[o, o, o, o, o], s:{s:o, s:o}}",
-                   "type", "TemplateProcessing",
-                   "single", special_part("[CLS]", 0), text_part("A", 0), special_part("[SEP]", 0),
-                   "pair", special_part("[CLS]", 0), text_part("A", 0), special_part("[SEP]", 0),
-                   text_part("B", 1), special_part("[SEP]", 1),
-                   "special_tokens", "[CLS]", template_token("[CLS]", cls),
-                   "[SEP]", template_token("[SEP]", sep));
-}
-
-/* Takes over the vocabulary, as the next one does. */
-static json_t *bert_tree(json_t *vocab, ath_letter_case letters) {
-  static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
-  json_t *added = added_tokens(vocab, names, false), *template = bert_template(vocab);
-  json_t *normalizer = json_pack("{s:s, s:b, s:b, s:n, s:b}", "type", "BertNormalizer",
-                                 "clean_text", 1, "handle_chinese_chars", 1, "strip_accents",
-                                 "lowercase", letters == ATH_CASE_LOWERED);
-  json_t *model = json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", "[UNK]",
-                            "continuing_subword_prefix", "##", "max_input_chars_per_word", 100,
-                            "vocab", vocab);
-  return json_pack("{s:s, s:o, s:o, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:o}", "version", "1.0",
-                   "added_tokens", added, "normalizer", normalizer, "pre_tokenizer", "type",
-                   "BertPreTokenizer", "post_processor", template, "decoder", "type", "WordPiece",
-                   "prefix", "##", "cleanup", 1, "model", model);
-}
-
-static json_t *byte_level(bool prefix, bool trim) {
-  return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix,
-                   "trim_offsets", trim, "use_regex", 1);
-}
-
-static json_t *byte_level_post(const json_t *vocab) {
-  int cls, sep;
-  if (!id_of(vocab, "<s>", &cls) || !id_of(vocab, "</s>", &sep)) return byte_level(true, false);
-  return json_pack("{s:s, s:[s, i], s:[s, i], s:b, s:b}", "type", "RobertaProcessing",
-                   "sep", "</s>", sep, "cls", "<s>", cls, "trim_offsets", 1,
-                   "add_prefix_space", 0);
-}
-
-static json_t *byte_level_tree(json_t *vocab, json_t *merges) {
-  static const char *const names[] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>",
-                                      NULL};
-  json_t *added = added_tokens(vocab, names, true), *post = byte_level_post(vocab);
-  json_t *model = json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:o, s:o}", "type", "BPE",
-                            "dropout", "unk_token", "continuing_subword_prefix", "",
-                            "end_of_word_suffix", "", "fuse_unk", 0, "byte_fallback", 0,
-                            "vocab", vocab, "merges", merges);
-  return json_pack("{s:s, s:o, s:n, s:o, s:o, s:o, s:o}", "version", "1.0", "added_tokens", added,
-                   "normalizer", "pre_tokenizer", byte_level(false, true), "post_processor", post,
-                   "decoder", byte_level(true, true), "model", model);
-}
-
-/* --- files --------------------------------------------------------------------------------- */
-
-static ath_status read_bert(const char *path, ath_letter_case letters, json_t **tree) {
-  json_t *vocab = json_object();
-  ath_status status = read_lines(path, take_token, vocab);
-  if (status != ATH_OK) {
-    json_decref(vocab);
-    return status;
-  }
-  *tree = bert_tree(vocab, letters);
-  return ATH_OK;
-}
-
-static ath_status read_byte_level(const char *vocab_path, const char *merges_path, json_t **tree) {
-  json_t *vocab, *merges = json_array();
-  ath_json root;
-  ath_status status = ath_json_load(vocab_path, FILE_LIMIT, false, &vocab, &root);
-  if (status == ATH_OK) {
-    status = read_lines(merges_path, take_merge, merges);
-    if (status == ATH_OK) {
-      *tree = byte_level_tree(vocab, merges);
-      return ATH_OK;
-    }
-    json_decref(vocab);
-  }
-  json_decref(merges);
-  return status;
-}
-
-static ath_status read_files(const char *path, ath_letter_case letters, json_t **tree) {
-  char vocab[ATH_PATH_MAX], merges[ATH_PATH_MAX];
-  if (!ath_path_is_folder(path)) return read_bert(path, letters, tree);
-  ATH_TRY(ath_path_join(vocab, path, "vocab.json"));
-  ATH_TRY(ath_path_join(merges, path, "merges.txt"));
-  if (ath_path_exists(vocab) && ath_path_exists(merges))
-    return read_byte_level(vocab, merges, tree);
-  ATH_TRY(ath_path_join(vocab, path, "vocab.txt"));
-  if (ath_path_exists(vocab)) return read_bert(vocab, letters, tree);
-  return ath_fail(ATH_NOT_FOUND, "%s: has neither vocab.txt nor vocab.json and merges.txt", path);
-}
-
-static ath_status make(const char *path, json_t *tree, ath_tokenizer *self) {
-  if (tree == NULL) return no_memory();
+/* Reads a tree that was made of the files at `path`. */
+static ath_status read_tree(const char *path, json_t *tree, ath_tokenizer *self) {
   ath_json root = {.value = tree, .key = path};
-  ATH_TRY(ath_tokenizer_read_parts(&root, self));
+  ath_status status = ath_tokenizer_read_parts(&root, self);
+  json_decref(tree);
+  ATH_TRY(status);
   ATH_TRY_CONTEXT(ath_tokenizer_finish(self), "%s", path);
   return ATH_OK;
 }
 
-ath_status ath_tokenizer_convert(const char *path, ath_letter_case letters, ath_tokenizer **out) {
-  assert(path != NULL && out != NULL);
-  json_t *tree = NULL;
-  ath_tokenizer *self;
-  ATH_TRY(read_files(path, letters, &tree));
-  ath_status status = ath_tokenizer_create(&self);
-  if (status == ATH_OK) {
-    status = make(path, tree, self);
-    if (status == ATH_OK) *out = self;
-    else ath_tokenizer_destroy(self);
+static ath_status read_file(const char *path, const ath_convert_options *options,
+                            ath_tokenizer *self) {
+  bool model = ends_with(path, ".model");
+  if (ends_with(path, ".tiktoken") || (model && ath_tiktoken_is(path)))
+    return ath_tiktoken_read(path, options->pattern, self);
+  if (model) return ath_sentencepiece_read(path, self);
+  json_t *tree;
+  ATH_TRY(ath_bert_vocabulary_read(path, options->letters, &tree));
+  return read_tree(path, tree, self);
+}
+
+/* The file's path, when the folder has it. */
+static bool has(const char *folder, const char *name, char path[ATH_PATH_MAX]) {
+  return ath_path_join(path, folder, name) == ATH_OK && ath_path_exists(path);
+}
+
+/* A list of ranks has many names and one ending. */
+static bool has_ranks(const char *folder, char path[ATH_PATH_MAX]) {
+  char **names;
+  size_t count;
+  bool found = false;
+  if (ath_folder_list(folder, &names, &count) != ATH_OK) return false;
+  for (size_t i = 0; i < count && !found; i++)
+    found = ends_with(names[i], ".tiktoken") && has(folder, names[i], path);
+  ath_folder_list_free(names, count);
+  return found;
+}
+
+static ath_status read_folder(const char *folder, const ath_convert_options *options,
+                              ath_tokenizer *self) {
+  static const char *const models[] = {"tokenizer.model", "spiece.model",
+                                       "sentencepiece.bpe.model", "sentencepiece.model"};
+  char path[ATH_PATH_MAX], merges[ATH_PATH_MAX];
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+    if (has(folder, models[i], path)) return read_file(path, options, self);
+  if (has(folder, "vocab.json", path) && has(folder, "merges.txt", merges)) {
+    json_t *tree;
+    ATH_TRY(ath_byte_level_vocabulary_read(path, merges, &tree));
+    return read_tree(folder, tree, self);
   }
-  json_decref(tree);
+  if (has(folder, "vocab.txt", path) || has_ranks(folder, path))
+    return read_file(path, options, self);
+  return ath_fail(ATH_NOT_FOUND, "%s: has no tokenizer.json, and neither vocab.txt nor vocab.json "
+                  "and merges.txt, nor a SentencePiece model (tokenizer.model, spiece.model) or a "
+                  "*.tiktoken", folder);
+}
+
+/* The tokens' roles, which the usual spellings alone have told so far. */
+static ath_status read_roles(const char *folder, ath_tokenizer *self) {
+  for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++) self->roles[r] = -1;
+  ATH_TRY(ath_tokenizer_read_roles(self, folder));
+  ath_tokenizer_guess_roles(self);
+  return ATH_OK;
+}
+
+static ath_status read(const char *path, const ath_convert_options *options,
+                       ath_tokenizer *self) {
+  if (!ath_path_is_folder(path)) return read_file(path, options, self);
+  ATH_TRY(read_folder(path, options, self));
+  return read_roles(path, self);
+}
+
+ath_status ath_tokenizer_convert(const char *path, const ath_convert_options *options,
+                                 ath_tokenizer **out) {
+  static const ath_convert_options usual = {0};
+  assert(path != NULL && out != NULL);
+  ath_tokenizer *self;
+  ATH_TRY(ath_tokenizer_create(&self));
+  ath_status status = read(path, options != NULL ? options : &usual, self);
+  if (status == ATH_OK) *out = self;
+  else ath_tokenizer_destroy(self);
   return status;
+}
+
+bool ath_tokenizer_needs_conversion(const char *path) {
+  char file[ATH_PATH_MAX];
+  if (ath_path_is_folder(path)) return !has(path, "tokenizer.json", file);
+  return ends_with(path, ".model") || ends_with(path, ".tiktoken") || ends_with(path, ".txt");
 }

@@ -116,22 +116,10 @@ static ath_status write_tokenizer(const ath_build *self, ath_model_writer write,
   return writer.status;
 }
 
-static ath_status read_tree(const char *text, ath_tokenizer *self) {
-  json_error_t error;
-  json_t *tree = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-  if (tree == NULL && json_error_code(&error) == json_error_out_of_memory)
-    return ath_fail(ATH_NO_MEMORY, "no memory for a tokenizer");
-  if (tree == NULL) return ath_fail(ATH_INVALID, "the trained tokenizer: %s", error.text);
-  ath_json root = {.value = tree, .key = "the trained tokenizer"};
-  ath_status status = ath_tokenizer_read_parts(&root, self);
-  json_decref(tree);
-  return status != ATH_OK ? status : ath_tokenizer_finish(self);
-}
-
-static ath_status read_text(const char *text, ath_tokenizer **out) {
+static ath_status read_text(const ath_buffer *text, ath_tokenizer **out) {
   ath_tokenizer *self;
   ATH_TRY(ath_tokenizer_create(&self));
-  ath_status status = read_tree(text, self);
+  ath_status status = ath_tokenizer_read_text("the trained tokenizer", text, self);
   if (status == ATH_OK) *out = self;
   else ath_tokenizer_destroy(self);
   return status;
@@ -141,7 +129,7 @@ ath_status ath_build_tokenizer(const ath_build *self, ath_model_writer write, co
                                ath_tokenizer **out) {
   ath_buffer text = ath_buffer_make(JSON_LIMIT);
   ath_status status = write_tokenizer(self, write, context, &text);
-  if (status == ATH_OK) status = read_text(text.bytes, out);
+  if (status == ATH_OK) status = read_text(&text, out);
   ath_buffer_free(&text);
   return status;
 }
