@@ -116,6 +116,22 @@ FAKE(Event_Await) {
   return asked("late", "") ? error("an event") : NULL;
 }
 
+/* "never": not before fake_call_back is called. */
+static PJRT_Event_OnReady_Args postponed;
+
+FAKE(Event_OnReady) {
+  if (asked("never", "")) postponed = *args;
+  else args->callback(asked("late", "") ? error("an event") : NULL, args->user_arg);
+  return NULL;
+}
+
+int fake_call_back(void);
+int fake_call_back(void) {
+  if (postponed.callback == NULL) return 0;
+  postponed.callback(asked("late", "") ? error("an event") : NULL, postponed.user_arg);
+  return 1;
+}
+
 DESTROY(Event_Destroy, event)
 
 /* --- the plugin --------------------------------------------------------------------------- */
@@ -474,7 +490,8 @@ const PJRT_Api *GetPjrtApi(void) {
                                         .minor_version = PJRT_API_MINOR}};
 #define ENTRY(name) api.PJRT_##name = asked("null:", #name) ? NULL : name
   ENTRY(Error_Destroy); ENTRY(Error_Message); ENTRY(Error_GetCode);
-  ENTRY(Event_Await); ENTRY(Event_Destroy); ENTRY(Plugin_Initialize); ENTRY(Plugin_Attributes);
+  ENTRY(Event_Await); ENTRY(Event_OnReady); ENTRY(Event_Destroy);
+  ENTRY(Plugin_Initialize); ENTRY(Plugin_Attributes);
   ENTRY(Client_Create); ENTRY(Client_Destroy); ENTRY(Client_PlatformName);
   ENTRY(Client_AddressableDevices); ENTRY(Client_Devices); ENTRY(Client_ProcessIndex);
   ENTRY(DeviceDescription_ProcessIndex);

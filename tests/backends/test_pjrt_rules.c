@@ -8,57 +8,8 @@
 #include "backends/pjrt/key.h"
 #include "backends/pjrt/places.h"
 #include "backends/pjrt/tpu.h"
-#include "athanor/backend.h"
-#include "backends/memory_store.h"
-#include "backends/pjrt_testing.h"
+#include "backends/fake_testing.h"
 #include "storage/file.h"
-
-/* Copies of the fake: a plugin is loaded once a process, and each test wants another one. */
-static char *folder;
-static int copies;
-
-static const char *fake(const char *behaviour) {
-  static char path[4096];
-  char command[9000];
-  snprintf(path, sizeof path, "%s/fake%d.so", folder, copies++);
-  snprintf(command, sizeof command, "cp '%s' '%s'", ATHANOR_FAKE_PLUGIN, path);
-  assert_int_equal(system(command), 0);
-  assert_int_equal(setenv("FAKE_PJRT", behaviour, 1), 0);
-  return path;
-}
-
-static ath_pjrt_plugin *load(const char *behaviour) {
-  ath_pjrt_plugin *plugin;
-  assert_ok(ath_pjrt_plugin_load(fake(behaviour), false, &plugin));
-  return plugin;
-}
-
-/* A function of the fake that was loaded from a path. */
-static void *of_fake(const char *path, const char *name) {
-  void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  assert_non_null(handle);
-  void *symbol = dlsym(handle, name);
-  assert_non_null(symbol);
-  dlclose(handle);
-  return symbol;
-}
-
-static int number_at(const char *path, const char *name) {
-  int (*get)(void);
-  void *symbol = of_fake(path, name);
-  memcpy(&get, &symbol, sizeof get);
-  return get();
-}
-
-static int number(const ath_pjrt_plugin *plugin, const char *name) {
-  return number_at(ath_pjrt_plugin_path(plugin), name);
-}
-
-/* Nothing is left over, and no rule was broken. */
-static void assert_clean(const ath_pjrt_plugin *plugin) {
-  assert_int_equal(number(plugin, "fake_live_count"), 0);
-  assert_int_equal(number(plugin, "fake_fault_count"), 0);
-}
 
 static const float values[4] = {1, 2, 3, 4};
 
@@ -401,54 +352,6 @@ static void every_code_has_its_status(void **state) {
   assert_clean(plugin);
 }
 
-/* --- several processes -------------------------------------------------------------------- */
-
-/* Device ids are 70 to 75, and 72 and 73 are here. */
-static void assert_assigned(const ath_pjrt_plugin *plugin, ath_pjrt_client *client, int partitions,
-                            const char *ids, size_t count) {
-  ath_pjrt_compile_options options = {.partitions = partitions};
-  ath_pjrt_executable *program;
-  assert_ok(ath_pjrt_compile(client, "text", 4, &options, &program));
-  assert_int_equal(ath_pjrt_executable_partitions(program), 2);
-  ath_pjrt_executable_destroy(program);
-  const char *(*seen)(size_t *);
-  void *symbol = of_fake(ath_pjrt_plugin_path(plugin), "fake_compile_options");
-  memcpy(&seen, &symbol, sizeof seen);
-  size_t size;
-  const char *bytes = seen(&size);
-  assert_non_null(memmem(bytes, size, ids, count));
-}
-
-static void a_program_beyond_this_process_runs_on_the_devices_of_all(void **state) {
-  (void)state;
-  ath_pjrt_plugin *plugin = load("hosts");
-  ath_pjrt_client *client;
-  assert_ok(ath_pjrt_client_create(plugin, NULL, 0, &client));
-  assert_int_equal(ath_pjrt_client_device_count(client), 2);
-  assert_int_equal(ath_pjrt_client_process(client), 1);
-  assert_int_equal(ath_pjrt_client_process_count(client), 3);
-  assert_assigned(plugin, client, 2, "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49", 10);
-  assert_assigned(plugin, client, 6, "\x1a\x03\x0a\x01\x46\x1a\x03\x0a\x01\x47"
-                                     "\x1a\x03\x0a\x01\x48\x1a\x03\x0a\x01\x49"
-                                     "\x1a\x03\x0a\x01\x4a\x1a\x03\x0a\x01\x4b", 30);
-  ath_pjrt_compile_options seven = {.partitions = 7};
-  ath_pjrt_executable *program;
-  assert_fails(ath_pjrt_compile(client, "text", 4, &seven, &program), ATH_UNSUPPORTED,
-               "for 7 devices, and here are 6");
-  ath_pjrt_client_destroy(client);
-  assert_clean(plugin);
-}
-
-/* The fake's process 1 has the third and fourth device, and says now that they belong to 2. */
-static void devices_of_another_process_are_told(void **state) {
-  (void)state;
-  ath_pjrt_plugin *plugin = load("hosts mixed");
-  ath_pjrt_client *client;
-  assert_fails(ath_pjrt_client_create(plugin, NULL, 0, &client), ATH_UNSUPPORTED,
-               "the 2 devices of process 1 are not those that the plugin lists for it");
-  assert_clean(plugin);
-}
-
 /* --- files -------------------------------------------------------------------------------- */
 
 static void what_is_no_plugin_is_refused(void **state) {
@@ -653,47 +556,6 @@ static void a_google_machine_keeps_its_metadata_server(void **state) {
   assert_null(getenv("TPU_SKIP_MDS_QUERY"));
 }
 
-static int make_copies_folder(void **state) {
-  (void)state;
-  folder = make_folder();
-  return 0;
-}
-
-static int remove_copies_folder(void **state) {
-  (void)state;
-  remove_folder(folder);
-  return 0;
-}
-
-static void a_slice_of_several_hosts_is_refused_by_the_engine(void **state) {
-  (void)state;
-  ath_backend *backend = NULL;
-  const char *path = fake("hosts");
-  assert_fails(ath_backend_open(path, &backend), ATH_UNSUPPORTED,
-               "this process has 2 of 6 devices");
-  assert_null(backend);
-  assert_int_equal(number_at(path, "fake_live_count"), 0);
-  assert_int_equal(number_at(path, "fake_fault_count"), 0);
-}
-
-/* The fake's process 0 of 2 puts a value and waits for that of process 1. */
-static void a_plugin_finds_other_processes_through_the_store(void **state) {
-  (void)state;
-  ath_pjrt_plugin *plugin = load("join hosts");
-  ath_pjrt_client *client = NULL;
-  ath_store own = memory_view(0, 2), other = memory_view(1, 2);
-  assert_fails(ath_pjrt_client_join(plugin, NULL, 0, &own, &client), ATH_IO,
-               "process 0 of 2 waited");
-  assert_null(client);
-  memory_clear();
-  assert_ok(ath_store_put(&other, "n\0\1", 3, "n\0\1", 3));
-  assert_ok(ath_pjrt_client_join(plugin, NULL, 0, &own, &client));
-  assert_int_equal(ath_pjrt_client_device_count(client), 2); /* of the six of all processes */
-  ath_pjrt_client_destroy(client);
-  memory_clear();
-  assert_clean(plugin);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(everything_is_released_and_no_rule_is_broken),
@@ -717,8 +579,6 @@ int main(void) {
     cmocka_unit_test(a_failing_release_does_not_hide_the_first_failure),
     cmocka_unit_test(a_run_that_fails_later_says_so_when_its_result_is_awaited),
     cmocka_unit_test(every_code_has_its_status),
-    cmocka_unit_test(a_program_beyond_this_process_runs_on_the_devices_of_all),
-    cmocka_unit_test(devices_of_another_process_are_told),
     cmocka_unit_test(what_is_no_plugin_is_refused),
     cmocka_unit_test(a_plugin_cut_short_anywhere_is_told_and_not_loaded),
     cmocka_unit_test(a_plugin_for_another_machine_is_told),
@@ -729,8 +589,6 @@ int main(void) {
     cmocka_unit_test(a_machine_without_a_tpu_is_told_what_was_looked_for),
     cmocka_unit_test(a_slice_that_does_not_fit_together_is_refused),
     cmocka_unit_test(a_google_machine_keeps_its_metadata_server),
-    cmocka_unit_test(a_slice_of_several_hosts_is_refused_by_the_engine),
-    cmocka_unit_test(a_plugin_finds_other_processes_through_the_store),
   };
   return cmocka_run_group_tests(tests, make_copies_folder, remove_copies_folder);
 }
