@@ -1,7 +1,9 @@
 /* chunks.c: cutting at borders, and a cache of what becomes of the chunks. */
 #include "tokenizers/chunks.h"
 
+#include "tokenizers/characters.h"
 #include "tokenizers/models/word_cache.h"
+#include "tokenizers/normalizers/forms.h"
 
 /* --- where a text may be cut ----------------------------------------------------------------- */
 
@@ -9,7 +11,7 @@ enum { /* signs of a byte */
   BORDER = 1 << 0,
   ALONE = 1 << 1, /* a border that is a chunk */
   FIRST = 1 << 2, /* a border that begins one */
-  ODD = 1 << 3,   /* next to this byte a border counts for nothing */
+  ODD = 1 << 3,   /* next to this byte a border counts only as a grapheme */
 };
 
 static ath_keeping keeping_of(const ath_normalizer *self, uint8_t c) {
@@ -19,7 +21,7 @@ static ath_keeping keeping_of(const ath_normalizer *self, uint8_t c) {
 
 static void mark_odd(ath_chunking *self) {
   for (unsigned byte = 0; byte < 256; byte++)
-    if (byte < 0x20 || byte >= 0x7F) self->signs[byte] |= ODD;
+    if (byte == '\r' || byte == '\n' || byte >= 0x80) self->signs[byte] |= ODD;
 }
 
 void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
@@ -31,16 +33,16 @@ void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
   if (pre_tokenizer->kind == NULL || pre_tokenizer->kind->border == NULL) return;
   if (pre_tokenizer->kind->needs_origins(pre_tokenizer->data)) return;
   if (model->kind->varies != NULL && model->kind->varies(model->data)) return;
-  bool beside_ascii = false;
+  bool graphemes = false;
   for (unsigned c = 0; c < 0x80; c++) {
     ath_keeping keeping = keeping_of(normalizer, (uint8_t)c);
     if (keeping == ATH_KEEPS_NOTHING) continue;
     self->signs[c] = signs[pre_tokenizer->kind->border(pre_tokenizer->data, (uint8_t)c)];
     if (self->signs[c] == 0) continue;
     self->possible = true;
-    beside_ascii |= keeping == ATH_KEEPS_BESIDE_ASCII;
+    graphemes |= keeping == ATH_KEEPS_AS_GRAPHEME;
   }
-  if (beside_ascii) mark_odd(self);
+  if (graphemes) mark_odd(self);
 }
 
 /* --- cutting --------------------------------------------------------------------------------- */
@@ -67,7 +69,15 @@ static uint32_t find_sign(const ath_chunking *self, unsigned sign, const char *b
   return found;
 }
 
-/* The borders in text[from, from + count), but for those that have odd neighbours. */
+/* Whether the character at a border is a grapheme of its own. */
+static bool stands_apart(const ath_text *text, size_t at) {
+  const char *bytes = text->bytes;
+  uint32_t c = (uint8_t)bytes[at];
+  if (at > 0 && !ath_graphemes_part(ath_character_before(bytes, at), c)) return false;
+  return at + 1 == text->length || ath_graphemes_part(c, ath_character_at(bytes, at + 1));
+}
+
+/* The borders in text[from, from + count) that count. */
 static uint32_t find_borders(const ath_chunking *self, const ath_text *text, size_t from,
                              size_t count) {
   const char *bytes = text->bytes + from;
@@ -77,7 +87,10 @@ static uint32_t find_borders(const ath_chunking *self, const ath_text *text, siz
   if (from > 0) beside |= find_sign(self, ODD, bytes - 1, 1);
   if (from + count < text->length)
     beside |= find_sign(self, ODD, bytes + count, 1) << (count - 1);
-  return borders & ~beside;
+  for (uint32_t doubtful = borders & beside; doubtful != 0; doubtful &= doubtful - 1)
+    if (!stands_apart(text, from + (size_t)__builtin_ctz(doubtful)))
+      borders &= ~(doubtful & -doubtful);
+  return borders;
 }
 
 /* Lists the chunks that end in a block, without a branch that depends on what the border is: text

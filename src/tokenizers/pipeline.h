@@ -253,10 +253,10 @@ ath_status ath_read_nothing(const ath_json *json, ath_arena *arena, void **data)
 void ath_write_nothing(const void *data, ath_json_writer *out);
 
 /* Whether an ASCII character stays, wherever it stands, and what is before it becomes the same as
- * if it stood alone, and so what is after it: always, or where printable ASCII is on both sides. */
+ * if it stood alone, and so what is after it: always, or where it is a grapheme of its own. */
 typedef enum ath_keeping {
   ATH_KEEPS_NOTHING,
-  ATH_KEEPS_BESIDE_ASCII,
+  ATH_KEEPS_AS_GRAPHEME,
   ATH_KEEPS_APART,
 } ath_keeping;
 

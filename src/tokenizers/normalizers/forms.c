@@ -256,7 +256,7 @@ ath_status ath_normal_form(ath_run *run, ath_form form, ath_text *text) {
  * as = with a stroke; a space is not, nor is it what something else becomes a part of. */
 static ath_keeping keeping_of(ath_form form, uint8_t character) {
   bool composes = form == ATH_NFC || form == ATH_NFKC;
-  return composes && character != ' ' ? ATH_KEEPS_BESIDE_ASCII : ATH_KEEPS_APART;
+  return composes && character != ' ' ? ATH_KEEPS_AS_GRAPHEME : ATH_KEEPS_APART;
 }
 
 #define FORM_KIND(form, name)                                                        \

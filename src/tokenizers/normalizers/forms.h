@@ -15,4 +15,8 @@ ath_status ath_lower_case(ath_run *run, ath_text *text) ATH_MUST_CHECK;
 /* Takes away the characters that have one of the flags (character_tables.h; strip_accents.c). */
 ath_status ath_strip_characters(ath_run *run, ath_text *text, unsigned flags) ATH_MUST_CHECK;
 
+/* Whether a grapheme (UAX 29) ends between two characters of which one is ASCII and no line feed
+ * (precompiled.c). */
+bool ath_graphemes_part(uint32_t before, uint32_t after);
+
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/utf8.h"
 #include "tokenizers/characters.h"
+#include "tokenizers/normalizers/forms.h"
 #include "tokenizers/normalizers/kinds.h"
 #include "tokenizers/normalizers/rewrite.h"
 
@@ -209,6 +210,11 @@ static bool is_new_mark(utf8proc_int32_t c) {
   return false;
 }
 
+bool ath_graphemes_part(uint32_t before, uint32_t after) {
+  utf8proc_int32_t next = (utf8proc_int32_t)after;
+  return utf8proc_grapheme_break((utf8proc_int32_t)before, is_new_mark(next) ? KNOWN_MARK : next);
+}
+
 /* Where the grapheme (UAX 29) that begins at `at` ends. */
 static size_t grapheme_end(const ath_text *text, size_t at) {
   utf8proc_int32_t state = 0;
@@ -260,11 +266,10 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_rewrite_end(&self.out, text);
 }
 
-/* Beside printable ASCII a character is a grapheme of its own. */
 static ath_keeping keeps(const void *data, uint8_t character) {
   const precompiled *self = data;
   bool stays = character >= 0x20 && self->plain[character];
-  return stays ? ATH_KEEPS_BESIDE_ASCII : ATH_KEEPS_NOTHING;
+  return stays ? ATH_KEEPS_AS_GRAPHEME : ATH_KEEPS_NOTHING;
 }
 
 const ath_normalizer_kind ath_normalizer_precompiled = {

@@ -30,7 +30,7 @@ static ath_keeping keeps(const void *data, uint8_t character) {
     const ath_normalizer_kind *kind = ATH_KIND_OF(ath_normalizer_kind, *item);
     ath_keeping keeping = kind->keeps != NULL ? kind->keeps(item->data, character)
                                               : ATH_KEEPS_NOTHING;
-    if (i > 0 && keeping == ATH_KEEPS_BESIDE_ASCII) keeping = ATH_KEEPS_NOTHING;
+    if (i > 0 && keeping == ATH_KEEPS_AS_GRAPHEME) keeping = ATH_KEEPS_NOTHING;
     if (keeping < least) least = keeping;
   }
   return least;
