@@ -123,6 +123,7 @@ static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized,
   ath_trie_key *keys = malloc((tokens->count + 1) * sizeof *keys);
   if (keys == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for the added tokens");
   size_t count = 0, kept = 0;
+  out->only = -1;
   for (size_t i = 0; i < tokens->count; i++) {
     const ath_added_token *t = &tokens->items[i];
     if (t->normalized != normalized) continue;
@@ -138,6 +139,8 @@ static ath_status build_matcher(const ath_added_tokens *tokens, bool normalized,
   }
   assert(kept <= count);
   out->count = kept;
+  if (kept > 0 && keys[0].bytes[0] == keys[kept - 1].bytes[0]) /* they are sorted */
+    out->only = (uint8_t)keys[0].bytes[0];
   if (status == ATH_OK) status = ath_trie_build(keys, kept, arena, &out->trie);
   free(keys);
   return status;
@@ -222,6 +225,11 @@ static size_t match_at(const ath_matcher *self, const ath_text *text, size_t at,
 static size_t find_match(const ath_matcher *self, const ath_text *text, size_t *at,
                          int32_t *token) {
   for (size_t i = *at; i < text->length; i++) {
+    if (self->only >= 0) {
+      const char *next = memchr(text->bytes + i, self->only, text->length - i);
+      if (next == NULL) return 0;
+      i = (size_t)(next - text->bytes);
+    }
     if (!self->begins[(uint8_t)text->bytes[i]]) continue;
     size_t end = match_at(self, text, i, token);
     if (end == 0) continue;

@@ -21,6 +21,7 @@ typedef struct ath_added_token {
 typedef struct ath_matcher {
   ath_trie trie;
   bool begins[256]; /* whether a token begins with this byte */
+  int only;         /* the one with which all begin; −1: there are several */
   size_t count;
 } ath_matcher;
 

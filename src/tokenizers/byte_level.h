@@ -21,5 +21,7 @@ void ath_byte_level_write(const void *data, ath_json_writer *out);
 /* Whether a pre-tokeniser cuts nothing more, and sees no letters, once it has written bytes as
  * letters: its words may then stay bytes (`raw` in the run), if the model reads those. */
 bool ath_byte_level_comes_last(const ath_pre_tokenizer *pre_tokenizer);
+/* Whether a part is a pre-tokeniser that leaves the words of such a run as they are. */
+bool ath_byte_level_is_idle(ath_part part, const ath_run *run);
 
 #endif

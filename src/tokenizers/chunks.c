@@ -132,8 +132,8 @@ static ath_status encode_new(const void *context, ath_run *run, const ath_text *
 }
 
 static ath_status encode_chunks(cutting *self) {
-  ath_status status = ath_words_encode(ATH_SCRATCH_CHUNKS, self, encode_new, -1, self->run,
-                                       &self->chunks);
+  const ath_words_encoder how = {encode_new, NULL, -1, ATH_SCRATCH_CHUNKS};
+  ath_status status = ath_words_encode(self, &how, self->run, &self->chunks);
   self->chunks.count = 0;
   return status;
 }

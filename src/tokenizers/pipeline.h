@@ -74,6 +74,7 @@ static inline size_t ath_character_length(char first) {
 enum { /* memory that parts keep in a run from call to call */
   ATH_SCRATCH_LATTICE,
   ATH_SCRATCH_PIECES,
+  ATH_SCRATCH_ROWS,
   ATH_SCRATCH_CACHE,
   ATH_SCRATCH_CHUNKS,
   ATH_SCRATCH_FORM,
@@ -99,6 +100,8 @@ typedef struct ath_words {
   size_t count;
   ath_origin places[ATH_WORDS_MAX]; /* in the text's bytes */
 } ath_words;
+/* One of them. */
+ath_text ath_words_at(const ath_words *self, size_t index);
 
 struct ath_run {
   uint64_t serial; /* of the tokenizer that the scratch belongs to */
@@ -204,7 +207,12 @@ size_t ath_surface_find(const ath_surface *list, size_t count, size_t token);
 typedef struct ath_sink {
   ath_status (*take)(void *context, ath_run *run, const ath_text *piece);
   void *context;
+  ath_status (*take_words)(void *context, ath_run *run, const ath_words *words); /* or NULL */
 } ath_sink;
+
+/* Hands over words that lie in one text, at once where the sink can take them. */
+ath_status ath_sink_take_words(ath_sink self, ath_run *run, const ath_words *words) ATH_MUST_CHECK;
+
 
 /* --- the parts ------------------------------------------------------------------------------ */
 

@@ -107,6 +107,20 @@ ath_text ath_text_slice(const ath_text *self, size_t from, size_t to) {
   return slice;
 }
 
+ath_text ath_words_at(const ath_words *self, size_t index) {
+  assert(index < self->count);
+  return ath_text_slice(self->text, self->places[index].start, self->places[index].end);
+}
+
+ath_status ath_sink_take_words(ath_sink self, ath_run *run, const ath_words *words) {
+  if (self.take_words != NULL) return self.take_words(self.context, run, words);
+  for (size_t i = 0; i < words->count; i++) {
+    ath_text word = ath_words_at(words, i);
+    ATH_TRY(self.take(self.context, run, &word));
+  }
+  return ATH_OK;
+}
+
 void ath_text_free(ath_text_buffer *self) {
   free(self->bytes);
   free(self->origins);

@@ -135,6 +135,23 @@ static size_t spaces_and_lines_end(const char *bytes, size_t length, size_t at) 
   return spaces_end(bytes, length, at, end);
 }
 
+/* Where a word of a few ASCII letters ends that begins at `at`, which may be preceded by a space,
+ * when that is plain to see: most words of most texts. `at` itself when it is not. */
+static inline size_t plain_word_end(const char *bytes, size_t length, size_t at) {
+#ifdef __SSE2__
+  if (length - at <= 16) return at;
+  const __m128i shift = _mm_set1_epi8((char)('a' + 128)), bit = _mm_set1_epi8(0x20);
+  __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at));
+  __m128i place = _mm_sub_epi8(_mm_or_si128(sixteen, bit), shift); /* of a: −128 */
+  __m128i letters = _mm_cmplt_epi8(place, _mm_set1_epi8((char)(26 - 128)));
+  size_t end = at + (size_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(letters));
+  return end < at + 16 && (uint8_t)bytes[end] < 0x80 ? end : at;
+#else
+  (void)bytes, (void)length;
+  return at;
+#endif
+}
+
 /* --- GPT-2 ---------------------------------------------------------------------------------- */
 
 /* The run of letters, numbers or others that begins at `at`; `at` itself where none does. */
@@ -151,7 +168,9 @@ static size_t gpt2_run_end(const char *bytes, size_t length, size_t at) {
 size_t ath_scan_gpt2(const char *bytes, size_t length, size_t at) {
   assert(at < length);
   size_t start = at + (bytes[at] == ' ');
-  size_t end = at + contraction(LOWER, bytes, length, at);
+  size_t end = plain_word_end(bytes, length, start);
+  if (end > start) return end;
+  end = at + contraction(LOWER, bytes, length, at);
   if (end > at) return end;
   end = gpt2_run_end(bytes, length, start);
   if (end > start) return end;
@@ -176,9 +195,11 @@ static size_t scan_cl100k(const ath_scanner *self, const char *bytes, size_t len
                           size_t *place) {
   size_t at = *place;
   if (at >= length) return 0;
+  size_t start = at + (bytes[at] == ' '), end = plain_word_end(bytes, length, start);
+  if (end > start) return end;
   size_t found = contraction(self->contractions, bytes, length, at);
   if (found > 0) return at + found;
-  size_t first_end, end;
+  size_t first_end;
   unsigned set = set_at(bytes, at, &first_end);
   if (set & LETTERS) return letters_end(bytes, length, at);
   if (set & ATH_SET_NUMBER) return numbers_end(bytes, length, first_end, self->digits);

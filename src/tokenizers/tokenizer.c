@@ -191,6 +191,12 @@ static ath_status encode_gathered(const ath_tokenizer *self, ath_run *run) {
   return status;
 }
 
+static ath_status take_words(void *context, ath_run *run, const ath_words *words) {
+  const ath_tokenizer *self = context;
+  ATH_TRY(encode_gathered(self, run));
+  return self->model.kind->encode_words(self->model.data, run, words);
+}
+
 /* Keeps a word that is a part of the text until there are many; one that was put together in a
  * buffer, which the next will be put into, is encoded at once. */
 static ath_status gather_word(void *context, ath_run *run, const ath_text *word) {
@@ -214,7 +220,8 @@ static ath_status take_normalized(void *context, ath_run *run, const ath_text *t
   if (!w->gathers) return cutter->kind->split(cutter->data, run, text, w->word);
   run->gathered.text = text;
   run->gathered.count = 0;
-  ATH_TRY(cutter->kind->split(cutter->data, run, text, (ath_sink){gather_word, w->word.context}));
+  ath_sink gather = {gather_word, w->word.context, take_words};
+  ATH_TRY(cutter->kind->split(cutter->data, run, text, gather));
   return encode_gathered(w->tokenizer, run);
 }
 
@@ -226,19 +233,21 @@ static ath_status take_written(void *context, ath_run *run, const ath_text *text
   if (self->normalizer.kind != NULL)
     ATH_TRY(self->normalizer.kind->apply(self->normalizer.data, run, &normal));
   return ath_added_tokens_split(&self->added, &self->added.normalized, run, &normal,
-                                w->skip_added, (ath_sink){take_normalized, context});
+                                w->skip_added, (ath_sink){take_normalized, context, NULL});
 }
 
 static ath_status take_chunks(void *context, ath_run *run, const ath_text *text) {
   const walk *w = context;
-  return ath_chunks_encode(&w->tokenizer->chunking, run, text, (ath_sink){take_written, context});
+  ath_sink pipeline = {take_written, context, NULL};
+  return ath_chunks_encode(&w->tokenizer->chunking, run, text, pipeline);
 }
 
 static ath_status take_sequence(void *context, ath_run *run, const ath_text *text) {
   const walk *w = context;
   return ath_added_tokens_split(&w->tokenizer->added, &w->tokenizer->added.written, run, text,
                                 w->skip_added,
-                                (ath_sink){w->in_chunks ? take_chunks : take_written, context});
+                                (ath_sink){w->in_chunks ? take_chunks : take_written, context,
+                                           NULL});
 }
 
 /* Gets the run out of the encoding, where it lives from call to call, ready for this tokenizer. */
@@ -331,9 +340,10 @@ void ath_tokenizer_trim(const ath_tokenizer *self, ath_run *run, size_t from,
 static ath_status encode_text(const ath_tokenizer *self, const ath_text *text, ath_run *run) {
   bool numbered = (run->flags & ATH_ENCODE_WORDS) != 0;
   bool only_ids = !numbered && !run->offsets && !run->tokens;
-  walk w = {self, {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self}, false,
-            !numbered && self->model.kind->encode_words != NULL,
-            only_ids && self->chunking.possible};
+  walk w = {.tokenizer = self,
+            .word = {numbered ? take_numbered_word : take_word, (void *)(uintptr_t)self, NULL},
+            .gathers = !numbered && self->model.kind->encode_words != NULL,
+            .in_chunks = only_ids && self->chunking.possible};
   size_t from = run->out->length;
   run->word_number = 0;
   ATH_TRY(take_sequence(&w, run, text));
@@ -437,7 +447,7 @@ ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, 
   ath_text whole = {.bytes = length > 0 ? text : "", .length = length};
   ATH_TRY(check_text(run, 0, &whole));
   visit v = {visitor, context};
-  walk w = {self, {visit_word, &v}, true, false, false};
+  walk w = {.tokenizer = self, .word = {visit_word, &v, NULL}, .skip_added = true};
   return take_sequence(&w, run, &whole);
 }
 

@@ -333,6 +333,44 @@ static size_t part_end(const ath_bpe *self, const ath_text *text, size_t from) {
   return text->length;
 }
 
+/* The symbols of a short word: no more than it has bytes, as there are no affixes. */
+static ath_status read_row(const ath_bpe *self, const ath_run *run, const ath_text *word,
+                           ath_merge_row *row) {
+  row->count = 1;
+  if (find_whole(self, run->raw, word, row->symbols)) return ATH_OK;
+  reader r = {.model = self, .word = word, .out = row->symbols};
+  if (!run->raw) ATH_TRY(read_symbols(&r, SIZE_MAX));
+  assert(word->length <= ATH_MERGE_ROW);
+  for (; run->raw && r.count < word->length; r.count++) {
+    int32_t id = self->bytes[0][(uint8_t)word->bytes[r.count]];
+    r.out[r.count] = (ath_word_piece){id, (uint32_t)r.count + 1};
+  }
+  assert(r.count <= ATH_MERGE_ROW);
+  row->count = (uint32_t)r.count;
+  return ATH_OK;
+}
+
+static ath_status cut_words(const void *model, ath_run *run, ath_word_cut *words, size_t count) {
+  const ath_bpe *self = model;
+  static_assert((int)ATH_WORD_KEY_BYTES <= (int)ATH_MERGE_ROW, "a word that is kept fits a row");
+  assert(count <= ATH_WORDS_MAX);
+  ath_merge_row *rows = ath_run_scratch(run, ATH_SCRATCH_ROWS, ATH_WORDS_MAX * sizeof *rows);
+  if (rows == NULL) return ATH_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) ATH_TRY(read_row(self, run, &words[i].word, &rows[i]));
+  ath_merges_apply_rows(&self->merges, rows, count);
+  for (size_t i = 0; i < count; i++) {
+    words[i].pieces = rows[i].symbols;
+    words[i].count = rows[i].count;
+  }
+  return ATH_OK;
+}
+
+static ath_status encode_all(const ath_bpe *self, ath_run *run, const ath_words *words) {
+  bool in_rows = self->merges.growing && self->prefix.length + self->suffix.length == 0;
+  const ath_words_encoder how = {encode_part, in_rows ? cut_words : NULL, -1, ATH_SCRATCH_CACHE};
+  return ath_words_encode(self, &how, run, words);
+}
+
 /* The parts of a text that is cut at marks. */
 static ath_status encode_parts(const ath_bpe *self, ath_run *run, const ath_text *text) {
   ath_words parts;
@@ -342,7 +380,7 @@ static ath_status encode_parts(const ath_bpe *self, ath_run *run, const ath_text
     to = part_end(self, text, from);
     parts.places[parts.count++] = (ath_origin){(uint32_t)from, (uint32_t)to};
     if (parts.count < ATH_WORDS_MAX && to < text->length) continue;
-    ATH_TRY(ath_words_encode(ATH_SCRATCH_CACHE, self, encode_part, -1, run, &parts));
+    ATH_TRY(encode_all(self, run, &parts));
     parts.count = 0;
   }
   return ATH_OK;
@@ -361,9 +399,9 @@ ath_status ath_bpe_encode(const void *data, ath_run *run, const ath_text *word) 
 ath_status ath_bpe_encode_words(const void *data, ath_run *run, const ath_words *words) {
   const ath_bpe *self = data;
   if (!cuts(self, run) && self->dropout == 0)
-    return ath_words_encode(ATH_SCRATCH_CACHE, self, encode_part, -1, run, words);
+    return encode_all(self, run, words);
   for (size_t i = 0; i < words->count; i++) {
-    ath_text word = ath_text_slice(words->text, words->places[i].start, words->places[i].end);
+    ath_text word = ath_words_at(words, i);
     ATH_TRY(ath_bpe_encode(self, run, &word));
   }
   return ATH_OK;

@@ -11,29 +11,30 @@ ath_status ath_merges_init(ath_merges *self, ath_arena *arena, size_t count) {
   assert(count <= ATH_MERGES_MAX);
   int bits = 4;
   while ((size_t)1 << bits < count * 2) bits++;
+  size_t slots = (size_t)1 << bits;
   *self = (ath_merges){.capacity = (uint32_t)count, .shift = 64 - bits, .growing = true};
   self->items = ath_arena_alloc(arena, count * sizeof *self->items);
-  self->slots = ath_arena_alloc(arena, ((size_t)1 << bits) * sizeof *self->slots);
-  return self->items != NULL && self->slots != NULL ? ATH_OK : ATH_NO_MEMORY;
+  self->slots = ath_arena_alloc(arena, slots * sizeof *self->slots);
+  self->hints = ath_arena_alloc(arena, slots * 4 / 8);
+  bool made = self->items != NULL && self->slots != NULL && self->hints != NULL;
+  return made ? ATH_OK : ATH_NO_MEMORY;
 }
 
-static uint64_t key_of(ath_merge merge) {
-  return (uint64_t)(uint32_t)merge.left << ATH_MERGE_ID_BITS | (uint32_t)merge.right;
-}
-
-static size_t slot_of(const ath_merges *self, uint64_t key) {
-  return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> self->shift);
+static size_t slot_of(const ath_merges *self, ath_merge merge) {
+  return (size_t)(ath_merges_hash(ath_merges_key(merge.left, merge.right)) >> self->shift);
 }
 
 void ath_merges_add(ath_merges *self, ath_merge merge) {
   assert(self->count < self->capacity);
   assert(merge.left >= 0 && merge.left < ATH_MERGE_IDS_MAX);
   assert(merge.right >= 0 && merge.right < ATH_MERGE_IDS_MAX);
-  uint64_t key = key_of(merge);
-  size_t mask = ((size_t)1 << (64 - self->shift)) - 1, at = slot_of(self, key);
+  uint64_t key = ath_merges_key(merge.left, merge.right);
+  uint64_t hint = ath_merges_hash(key) >> (self->shift - 2);
+  size_t mask = ((size_t)1 << (64 - self->shift)) - 1, at = slot_of(self, merge);
   while (self->slots[at] != 0 && self->slots[at] >> 24 != key) at = (at + 1) & mask;
   self->items[self->count++] = merge;
   self->slots[at] = key << 24 | self->count;
+  self->hints[hint >> 6] |= UINT64_C(1) << (hint & 63);
   if (merge.id == merge.left || merge.id == merge.right) self->growing = false;
 }
 
@@ -42,7 +43,7 @@ void ath_merges_add_list(ath_merges *self, const ath_merge *list, size_t count) 
   enum { AHEAD = 16 };
   for (size_t i = 0; i < count; i++) {
     if (i + AHEAD < count)
-      __builtin_prefetch(&self->slots[slot_of(self, key_of(list[i + AHEAD]))], 1);
+      __builtin_prefetch(&self->slots[slot_of(self, list[i + AHEAD])], 1);
     ath_merges_add(self, list[i]);
   }
 }

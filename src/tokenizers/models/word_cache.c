@@ -157,37 +157,86 @@ ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown
   return ath_word_emit(run, word, 0, pieces, count, shown);
 }
 
-/* The keys of all words, while the memory fetches their lines. A word that is not kept has the
- * length 0. */
-static void make_keys(const ath_words *words, const ath_word_cache *cache, ath_word_key *keys) {
+/* Words on their way through the cache, those of one call. */
+typedef struct lookup {
+  const ath_words *words;
+  ath_word_key keys[ATH_WORDS_MAX]; /* length 0: the word is not kept */
+  const ath_cached_half *found[ATH_WORDS_MAX];
+  ath_word_cut cuts[ATH_WORDS_MAX]; /* of those that were not found, in order */
+  size_t cut_count;
+} lookup;
+
+/* Makes all keys while the memory fetches the lines of the first ones. */
+static void make_keys(lookup *self, const ath_word_cache *cache) {
+  const ath_words *words = self->words;
   for (size_t i = 0; i < words->count; i++) {
     ath_origin place = words->places[i];
-    if (make_key(words->text, place.start, place.end, &keys[i]))
-      __builtin_prefetch(&cache->lines[keys[i].line]);
-    else
-      keys[i].length = 0;
+    bool kept = make_key(words->text, place.start, place.end, &self->keys[i]);
+    if (kept) __builtin_prefetch(&cache->lines[self->keys[i].line]);
+    else self->keys[i].length = 0;
   }
 }
 
-ath_status ath_words_encode(int scratch, const void *model, ath_word_encoder encode, int32_t shown,
-                            ath_run *run, const ath_words *words) {
-  ath_word_key keys[ATH_WORDS_MAX];
-  ath_word_cache *cache = ath_word_cache_of(run, scratch);
-  if (cache == NULL) return ATH_NO_MEMORY;
+static const ath_cached_half *find(const lookup *self, const ath_word_cache *cache, size_t i) {
+  return self->keys[i].length > 0 ? ath_word_cache_find(cache, &self->keys[i]) : NULL;
+}
+
+/* What is found so stays in the cache while words are put out that are cut together. */
+static void find_words(lookup *self, const ath_word_cache *cache) {
+  for (size_t i = 0; i < self->words->count; i++) {
+    self->found[i] = find(self, cache, i);
+    if (self->found[i] == NULL && self->keys[i].length > 0)
+      self->cuts[self->cut_count++] = (ath_word_cut){.word = ath_words_at(self->words, i)};
+  }
+}
+
+static void keep_cuts(const lookup *self, ath_word_cache *cache) {
+  const ath_word_cut *cut = self->cuts;
+  for (size_t i = 0; i < self->words->count; i++)
+    if (self->found[i] == NULL && self->keys[i].length > 0) {
+      ath_word_cache_put(cache, &self->keys[i], cut->pieces, cut->count);
+      cut++;
+    }
+}
+
+/* What `encode` puts into the cache may be found by the next word already. */
+static ath_status emit_words(const lookup *self, const ath_word_cache *cache, const void *model,
+                             const ath_words_encoder *how, ath_run *run) {
+  const ath_words *words = self->words;
+  const ath_word_cut *cut = self->cuts;
   bool ids_only = !run->offsets && !run->tokens;
-  make_keys(words, cache, keys);
   ATH_TRY(ath_run_reserve(run, words->count * ATH_WORD_PIECES));
   for (size_t i = 0; i < words->count; i++) {
-    const ath_cached_half *cached = NULL;
-    if (keys[i].length > 0) cached = ath_word_cache_find(cache, &keys[i]);
-    if (cached != NULL && ids_only) {
-      emit_ids(run, cached);
+    const ath_cached_half *found = how->cut != NULL ? self->found[i] : find(self, cache, i);
+    if (found != NULL && ids_only) {
+      emit_ids(run, found);
       continue;
     }
-    ath_text word = ath_text_slice(words->text, words->places[i].start, words->places[i].end);
-    if (cached != NULL) ATH_TRY(emit_cached(run, &word, cached, shown));
-    else ATH_TRY(encode(model, run, &word));
+    ath_text word = ath_words_at(words, i);
+    if (found != NULL) {
+      ATH_TRY(emit_cached(run, &word, found, how->shown));
+    } else if (how->cut != NULL && self->keys[i].length > 0) {
+      ATH_TRY(ath_word_emit(run, &word, 0, cut->pieces, cut->count, how->shown));
+      cut++;
+    } else {
+      ATH_TRY(how->encode(model, run, &word));
+    }
     ATH_TRY(ath_run_reserve(run, (words->count - i) * ATH_WORD_PIECES));
   }
+  return ATH_OK;
+}
+
+ath_status ath_words_encode(const void *model, const ath_words_encoder *how, ath_run *run,
+                            const ath_words *words) {
+  ath_word_cache *cache = ath_word_cache_of(run, how->scratch);
+  if (cache == NULL) return ATH_NO_MEMORY;
+  lookup l;
+  l.words = words;
+  l.cut_count = 0;
+  make_keys(&l, cache);
+  if (how->cut != NULL) find_words(&l, cache);
+  if (l.cut_count > 0) ATH_TRY(how->cut(model, run, l.cuts, l.cut_count));
+  ATH_TRY(emit_words(&l, cache, model, how, run));
+  if (l.cut_count > 0) keep_cuts(&l, cache);
   return ATH_OK;
 }

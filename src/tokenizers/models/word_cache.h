@@ -81,11 +81,23 @@ typedef ath_status (*ath_word_cutter)(const void *model, ath_run *run, const ath
 ath_status ath_word_encode(const void *model, ath_word_cutter cut, int32_t shown, ath_run *run,
                            const ath_text *word) ATH_MUST_CHECK;
 
-/* Encodes many words by the cache in that scratch, whose lines are asked for all together; those
- * that are not there by `encode`. */
-typedef ath_status (*ath_word_encoder)(const void *model, ath_run *run, const ath_text *word);
-ath_status ath_words_encode(int scratch, const void *model, ath_word_encoder encode, int32_t shown,
-                            ath_run *run, const ath_words *words) ATH_MUST_CHECK;
+/* Encodes many words by the cache in that scratch, whose lines are asked for all together. Those
+ * that are not there are encoded by `encode`, one by one; or, if they are short enough to be kept,
+ * by `cut`, which finds the pieces of many, in memory of the run's ATH_SCRATCH_ROWS. It may be
+ * NULL. */
+typedef struct ath_word_cut {
+  ath_text word;
+  ath_word_piece *pieces;
+  size_t count;
+} ath_word_cut;
+typedef struct ath_words_encoder {
+  ath_status (*encode)(const void *model, ath_run *run, const ath_text *word);
+  ath_status (*cut)(const void *model, ath_run *run, ath_word_cut *words, size_t count);
+  int32_t shown;
+  int scratch;
+} ath_words_encoder;
+ath_status ath_words_encode(const void *model, const ath_words_encoder *how, ath_run *run,
+                            const ath_words *words) ATH_MUST_CHECK;
 
 /* Appends pieces, the first of which begins at byte `from`, as tokens. One that ends where the
  * piece before it does stands for the same text, as the bytes of a character may do. Pieces may

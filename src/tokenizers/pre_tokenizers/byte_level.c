@@ -102,6 +102,22 @@ static ath_status give_raw(ath_run *run, ath_text_buffer *word, const ath_text *
   return next.take(next.context, run, &piece);
 }
 
+/* The words from `at` on, many at once. */
+static ath_status cut_raw(ath_run *run, const ath_text *text, size_t at, ath_sink next) {
+  ath_words words;
+  words.text = text;
+  words.count = 0;
+  while (at < text->length) {
+    size_t from = at;
+    at = ath_scan_gpt2(text->bytes, text->length, from);
+    words.places[words.count++] = (ath_origin){(uint32_t)from, (uint32_t)at};
+    if (words.count < ATH_WORDS_MAX) continue;
+    ATH_TRY(ath_sink_take_words(next, run, &words));
+    words.count = 0;
+  }
+  return words.count > 0 ? ath_sink_take_words(next, run, &words) : ATH_OK;
+}
+
 static ath_status cut(const ath_byte_level *self, ath_run *run, ath_text_buffer *word,
                       const ath_text *text, ath_sink next) {
   bool space = self->add_prefix_space && text->bytes[0] != ' ';
@@ -113,6 +129,7 @@ static ath_status cut(const ath_byte_level *self, ath_run *run, ath_text_buffer 
     at = ath_scan_gpt2_spaced(text->bytes, text->length);
     ATH_TRY(give(run, word, text, 0, at, true, next));
   }
+  if (run->raw) return cut_raw(run, text, at, next);
   while (at < text->length) {
     size_t from = at;
     at = ath_scan_gpt2(text->bytes, text->length, from);
@@ -143,6 +160,12 @@ bool ath_byte_level_comes_last(const ath_pre_tokenizer *pre_tokenizer) {
   if (pre_tokenizer->kind == NULL) return false;
   ath_part part = {&pre_tokenizer->kind->base, pre_tokenizer->data};
   return count_steps(part, &last) == 1 && last;
+}
+
+bool ath_byte_level_is_idle(ath_part part, const ath_run *run) {
+  if (part.kind != &ath_pre_tokenizer_byte_level.base || !run->raw) return false;
+  const ath_byte_level *self = part.data;
+  return !self->use_regex && !self->add_prefix_space;
 }
 
 const ath_pre_tokenizer_kind ath_pre_tokenizer_byte_level = {

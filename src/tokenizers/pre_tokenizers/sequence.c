@@ -1,6 +1,7 @@
 /* sequence.c: pre-tokenisers one after another: each cuts the words of the one before it.
  *
  * {"type": "Sequence", "pretokenizers": […]} */
+#include "tokenizers/byte_level.h"
 #include "tokenizers/pre_tokenizers/kinds.h"
 
 /* Pre-tokenisers in a row, with those of sequences within it. */
@@ -32,6 +33,12 @@ typedef struct step {
   ath_sink last;
 } step;
 
+/* The first item from that index on that does anything. */
+static size_t skip_idle(const ath_sequence *self, size_t index, const ath_run *run) {
+  while (index < self->count && ath_byte_level_is_idle(self->items[index], run)) index++;
+  return index;
+}
+
 /* Hands a word to the item of that index, or out of the sequence when there is none. */
 static ath_status cut_further(void *context, ath_run *run, const ath_text *text) {
   const step *self = context;
@@ -39,13 +46,14 @@ static ath_status cut_further(void *context, ath_run *run, const ath_text *text)
     return self->last.take(self->last.context, run, text);
   assert(text->length > 0);
   const ath_part *item = &self->sequence->items[self->index];
-  step next = {self->sequence, self->index + 1, self->last};
-  const ath_pre_tokenizer_kind *kind = ATH_KIND_OF(ath_pre_tokenizer_kind, *item);
-  return kind->split(item->data, run, text, (ath_sink){cut_further, &next});
+  step next = {self->sequence, skip_idle(self->sequence, self->index + 1, run), self->last};
+  ath_sink sink = {cut_further, &next, NULL};
+  if (next.index == self->sequence->count) sink = self->last;
+  return ATH_KIND_OF(ath_pre_tokenizer_kind, *item)->split(item->data, run, text, sink);
 }
 
 static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
-  step first = {data, 0, next};
+  step first = {data, skip_idle(data, 0, run), next};
   return cut_further(&first, run, text);
 }
 

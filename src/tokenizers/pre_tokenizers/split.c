@@ -34,10 +34,39 @@ static void write(const void *data, ath_json_writer *out) {
   ath_json_put_flag(out, "invert", self->invert);
 }
 
+static ath_status put(ath_words *words, size_t from, size_t to, ath_run *run, ath_sink next) {
+  if (from == to) return ATH_OK;
+  words->places[words->count++] = (ath_origin){(uint32_t)from, (uint32_t)to};
+  if (words->count < ATH_WORDS_MAX) return ATH_OK;
+  ATH_TRY(ath_sink_take_words(next, run, words));
+  words->count = 0;
+  return ATH_OK;
+}
+
+/* Matches that a scanner finds, which are never empty, and what lies between them, each a word. */
+static ath_status split_at_once(const ath_scanner *scanner, ath_run *run, const ath_text *text,
+                                ath_sink next) {
+  ath_words words;
+  words.text = text;
+  words.count = 0;
+  for (size_t from = 0, start, end; from < text->length; from = end) {
+    start = from;
+    end = scanner->scan(scanner, text->bytes, text->length, &start);
+    if (end == 0) end = start = text->length;
+    assert(start >= from && end <= text->length);
+    ATH_TRY(put(&words, from, start, run, next));
+    ATH_TRY(put(&words, start, end, run, next));
+  }
+  return words.count > 0 ? ath_sink_take_words(next, run, &words) : ATH_OK;
+}
+
 /* An empty match is no word, but nothing grows across it. */
 static ath_status split(const void *data, ath_run *run, const ath_text *text, ath_sink next) {
   const split_data *self = data;
   assert(text->length > 0);
+  const ath_scanner *scanner = self->pattern.scanner;
+  if (scanner != NULL && self->behavior == ATH_ISOLATED && next.take_words != NULL)
+    return split_at_once(scanner, run, text, next);
   ath_cutter cutter = ath_cutter_begin(run, text, self->behavior, next);
   ath_finder finder = ath_finder_begin(&self->pattern, text->bytes, text->length);
   size_t from = 0;
