@@ -21,24 +21,29 @@ static uint32_t before(const ath_merge_row *self, uint32_t at) {
   return others != 0 ? 31 - (uint32_t)__builtin_clz(others) : NOWHERE;
 }
 
-static void prefetch_pair(const ath_merges *merges, const ath_merge_row *self, uint32_t at) {
-  uint32_t next = after(self, at);
-  if (next != NOWHERE)
-    ath_merges_prefetch(merges, self->symbols[at].id, self->symbols[next].id);
+static uint32_t pair_of(uint32_t rank, uint32_t at) {
+  return rank != ATH_NO_MERGE ? rank << PLACE_BITS | at : NO_PAIR;
 }
 
-static void rank_pair(const ath_merges *merges, ath_merge_row *self, uint32_t at) {
-  uint32_t next = after(self, at), rank = ATH_NO_MERGE;
-  if (next != NOWHERE)
-    rank = ath_merges_rank(merges, self->symbols[at].id, self->symbols[next].id);
-  self->pairs[at] = rank != ATH_NO_MERGE ? rank << PLACE_BITS | at : NO_PAIR;
-}
-
-/* The pairs of a word's characters are few, and near. */
+/* The pairs of a word's first symbols are few, and near. */
 static void begin(const ath_merges *merges, ath_merge_row *self) {
-  assert(self->count > 0 && self->count <= ATH_MERGE_ROW);
+  uint32_t last = self->count - 1;
+  assert(self->count > 1 && self->count <= ATH_MERGE_ROW);
   self->left = UINT32_MAX >> (ATH_MERGE_ROW - self->count);
-  for (uint32_t i = 0; i < self->count; i++) rank_pair(merges, self, i);
+  for (uint32_t at = 0; at < last; at++) {
+    const ath_word_piece *pair = &self->symbols[at];
+    self->pairs[at] = pair_of(ath_merges_rank(merges, pair[0].id, pair[1].id), at);
+  }
+  self->pairs[last] = NO_PAIR;
+}
+
+/* Asks the memory for the rank of a pair that may have one. */
+static void want_pair(const ath_merges *merges, ath_merge_row *self, uint32_t at) {
+  uint32_t next = after(self, at);
+  self->pairs[at] = NO_PAIR;
+  if (next == NOWHERE) return;
+  if (ath_merges_prefetch(merges, self->symbols[at].id, self->symbols[next].id))
+    self->wanted[self->wanted_count++] = (uint8_t)at;
 }
 
 /* Merges the pair of least rank, the leftmost of several; false when there is none. */
@@ -53,15 +58,18 @@ static bool merge_least(const ath_merges *merges, ath_merge_row *self) {
   self->symbols[at].end = self->symbols[gone].end;
   self->pairs[gone] = NO_PAIR;
   self->left &= ~(UINT32_C(1) << gone);
-  self->at = at;
-  prefetch_pair(merges, self, at);
-  if (before(self, at) != NOWHERE) prefetch_pair(merges, self, before(self, at));
+  self->wanted_count = 0;
+  want_pair(merges, self, at);
+  if (before(self, at) != NOWHERE) want_pair(merges, self, before(self, at));
   return true;
 }
 
-static void rank_new_pairs(const ath_merges *merges, ath_merge_row *self) {
-  rank_pair(merges, self, self->at);
-  if (before(self, self->at) != NOWHERE) rank_pair(merges, self, before(self, self->at));
+static void rank_wanted(const ath_merges *merges, ath_merge_row *self) {
+  for (uint32_t i = 0; i < self->wanted_count; i++) {
+    uint32_t at = self->wanted[i], next = after(self, at);
+    uint32_t rank = ath_merges_rank(merges, self->symbols[at].id, self->symbols[next].id);
+    self->pairs[at] = pair_of(rank, at);
+  }
 }
 
 static void finish(ath_merge_row *self) {
@@ -81,7 +89,7 @@ void ath_merges_apply_rows(const ath_merges *self, ath_merge_row *rows, size_t c
     kept = 0;
     for (size_t i = 0; i < left; i++)
       if (merge_least(self, busy[i])) busy[kept++] = busy[i];
-    for (size_t i = 0; i < kept; i++) rank_new_pairs(self, busy[i]);
+    for (size_t i = 0; i < kept; i++) rank_wanted(self, busy[i]);
   }
   for (size_t i = 0; i < count; i++)
     if (rows[i].count > 1) finish(&rows[i]);

@@ -45,10 +45,12 @@ static inline bool ath_merges_may_have(const ath_merges *self, uint64_t hash) {
   return (self->hints[hint >> 6] >> (hint & 63) & 1) != 0;
 }
 
-/* Asks the memory for what ath_merges_rank will read. */
-static inline void ath_merges_prefetch(const ath_merges *self, int32_t left, int32_t right) {
+/* Asks the memory for what ath_merges_rank will read; false when the pair has no rank. */
+static inline bool ath_merges_prefetch(const ath_merges *self, int32_t left, int32_t right) {
   uint64_t hash = ath_merges_hash(ath_merges_key(left, right));
-  if (ath_merges_may_have(self, hash)) __builtin_prefetch(&self->slots[hash >> self->shift]);
+  if (!ath_merges_may_have(self, hash)) return false;
+  __builtin_prefetch(&self->slots[hash >> self->shift]);
+  return true;
 }
 
 /* The rank of a pair, or ATH_NO_MERGE. */
@@ -75,7 +77,8 @@ typedef struct ath_merge_row {
   uint32_t pairs[ATH_MERGE_ROW]; /* rank and place of the pair that begins at each symbol */
   uint32_t left;                 /* a bit for each symbol that is not merged into one before it */
   uint32_t count;                /* of symbols; in the end of those that remain */
-  uint32_t at;                   /* where the last merge was */
+  uint32_t wanted_count;
+  uint8_t wanted[2];             /* where pairs begin that the last merge made */
 } ath_merge_row;
 void ath_merges_apply_rows(const ath_merges *self, ath_merge_row *rows, size_t count);
 

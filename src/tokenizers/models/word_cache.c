@@ -9,16 +9,17 @@ ath_word_cache *ath_word_cache_of(ath_run *run, int scratch) {
 
 /* --- keys ----------------------------------------------------------------------------------- */
 
-/* The first `count` of eight bytes, where more are there to be read. */
-static inline uint64_t load_some(const char *bytes, size_t count) {
-  static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255};
-  uint64_t value, mask;
-  memcpy(&value, bytes, sizeof value);
-  memcpy(&mask, ones + 8 - count, sizeof mask);
-  return value & mask;
+/* The first bytes of sixteen, as two words; the others are zero, though they can be read. */
+static inline void load_some(const char *bytes, size_t count, uint64_t words[2]) {
+  static const uint8_t ones[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                   255, 255, 255, 255, 255, 255, 255, 255};
+  uint64_t masks[2];
+  assert(count <= 16);
+  memcpy(words, bytes, sizeof masks);
+  memcpy(masks, ones + 16 - count, sizeof masks);
+  words[0] &= masks[0];
+  words[1] &= masks[1];
 }
-
-static inline size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* The last words of a text, which nothing follows that could be read. */
 static void load_end(const char *bytes, size_t length, uint64_t words[4]) {
@@ -33,12 +34,9 @@ static inline void load_words(const char *bytes, size_t length, size_t readable,
     load_end(bytes, length, words);
     return;
   }
-  words[0] = load_some(bytes, least(length, 8));
-  words[1] = load_some(bytes + 8, least(length - least(length, 8), 8));
+  load_some(bytes, length < 16 ? length : 16, words);
   words[2] = words[3] = 0;
-  if (length <= 16) return;
-  words[2] = load_some(bytes + 16, least(length - 16, 8));
-  words[3] = load_some(bytes + 24, least(length - least(length, 24), 8));
+  if (length > 16) load_some(bytes + 16, length - 16, words + 2);
 }
 
 /* Both halves of the product of two words, folded: each bit of either tells on all of it. */
@@ -53,9 +51,9 @@ static inline bool make_key(const ath_text *text, size_t from, size_t to, ath_wo
   if (length > ATH_WORD_KEY_BYTES) return false;
   load_words(text->bytes + from, length, text->length - from, w);
   out->length = (uint32_t)length;
-  uint64_t hash = mix(w[0] ^ UINT64_C(0x9E3779B97F4A7C15), w[1] ^ UINT64_C(0xD6E8FEB86659FD93));
+  uint64_t hash = mix(w[0] ^ UINT64_C(0x9E3779B97F4A7C15) ^ length,
+                      w[1] ^ UINT64_C(0xD6E8FEB86659FD93));
   if (length > 16) hash = mix(hash ^ w[2], w[3] ^ UINT64_C(0xC2B2AE3D27D4EB4F));
-  hash = (hash ^ length) * UINT64_C(0x9E3779B97F4A7C15);
   out->line = (uint32_t)(hash >> 32) & (ATH_WORD_LINES - 1);
   return true;
 }
