@@ -39,14 +39,6 @@ ath_status ath_buffer_reserve(ath_buffer *self, size_t extra) {
   return ATH_OK;
 }
 
-ath_status ath_buffer_append(ath_buffer *self, const void *bytes, size_t count) {
-  ATH_TRY(ath_buffer_reserve(self, count));
-  if (count > 0) memcpy(self->bytes + self->length, bytes, count);
-  self->length += count;
-  self->bytes[self->length] = '\0';
-  return ATH_OK;
-}
-
 ath_status ath_buffer_string(ath_buffer *self, const char *string) {
   return ath_buffer_append(self, string, strlen(string));
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "athanor/status.h"
 
@@ -21,7 +22,16 @@ void ath_buffer_clear(ath_buffer *self); /* keeps the memory */
 
 /* Makes room for `extra` more bytes without changing the length. */
 ath_status ath_buffer_reserve(ath_buffer *self, size_t extra) ATH_MUST_CHECK;
-ath_status ath_buffer_append(ath_buffer *self, const void *bytes, size_t count) ATH_MUST_CHECK;
+/* Inline, for who appends little and often. */
+static inline ATH_MUST_CHECK ath_status ath_buffer_append(ath_buffer *self, const void *bytes,
+                                                          size_t count) {
+  if (count > self->maximum - self->length || count >= self->capacity - self->length)
+    ATH_TRY(ath_buffer_reserve(self, count));
+  if (count > 0) memcpy(self->bytes + self->length, bytes, count);
+  self->length += count;
+  self->bytes[self->length] = '\0';
+  return ATH_OK;
+}
 ath_status ath_buffer_string(ath_buffer *self, const char *string) ATH_MUST_CHECK;
 ath_status ath_buffer_byte(ath_buffer *self, char byte) ATH_MUST_CHECK;
 ath_status ath_buffer_format(ath_buffer *self, const char *format, ...)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/file.h"
+#include "tokenizers/json_bytes.h"
 
 /* --- finding ------------------------------------------------------------------------------- */
 
@@ -19,7 +20,13 @@ static const char *skip_space(const char *at, const char *end) {
 
 /* From the opening quote to behind the closing one. */
 static const char *skip_string(const char *at, const char *end) {
-  for (at++; at < end && *at != '"'; at++)
+  for (at++; end - at >= 8;) {
+    uint64_t found = ath_string_ends(ath_eight_bytes(at));
+    at += found != 0 ? ath_first_byte(found) : 8;
+    if (found != 0 && *at == '"') return at + 1;
+    if (found != 0) at += 2; /* an escape */
+  }
+  for (; at < end && *at != '"'; at++)
     if (*at == '\\') at++;
   return at < end ? at + 1 : NULL;
 }

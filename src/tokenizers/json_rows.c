@@ -10,6 +10,7 @@
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "tokenizers/characters.h"
+#include "tokenizers/json_bytes.h"
 #include "tokenizers/json_document.h"
 #include "tokenizers/pipeline.h"
 
@@ -128,14 +129,25 @@ static ath_status unescape(const ath_json_rows *self, const char **at, ath_buffe
   return ath_buffer_byte(out, values[found - names]);
 }
 
+/* Behind the character at `at`, which is not ASCII; `at` itself where it is malformed. */
+static inline const char *skip_character(const ath_json_rows *self, const char *at) {
+  uint8_t first = (uint8_t)*at;
+  if (first >= 0xC2 && first < 0xE0 && ath_utf8_continues(at[1])) return at + 2;
+  size_t length = ath_character_length(*at), left = (size_t)(self->end - at);
+  return length > left || ath_utf8_prefix(at, length) < length ? at : at + length;
+}
+
 /* Behind the characters from `at` on that stand for themselves. */
 static const char *skip_characters(const ath_json_rows *self, const char *at) {
   for (;;) {
-    while (is_plain(*at)) at++;
+    uint64_t found = 0;
+    while (self->end - at >= 8 && (found = ath_string_stops(ath_eight_bytes(at))) == 0) at += 8;
+    if (found != 0) at += ath_first_byte(found);
+    else while (is_plain(*at)) at++;
     if ((uint8_t)*at < 0x80) return at;
-    size_t length = ath_character_length(*at), left = (size_t)(self->end - at);
-    if (length > left || ath_utf8_prefix(at, length) < length) return at;
-    at += length;
+    const char *after = skip_character(self, at);
+    if (after == at) return at;
+    at = after;
   }
 }
 
@@ -186,12 +198,12 @@ static ath_status read_number(ath_json_rows *self, const char *expected, double 
 /* An integer of few digits is the usual one; any other may be told inexactly, since it is out of
  * every range. */
 ath_status ath_json_rows_integer(ath_json_rows *self, int64_t least, int64_t most, int64_t *out) {
-  const char *at = self->at;
+  const char *at = self->at, *last = at + INTEGER_DIGITS;
   int64_t value = 0;
   assert(least <= most && least > INT32_MIN && most <= INT32_MAX);
-  while (*at >= '0' && *at <= '9' && at - self->at < INTEGER_DIGITS)
-    value = value * 10 + (*at++ - '0');
-  bool plain = at > self->at && at - self->at < INTEGER_DIGITS && *at != '.' && *at != 'e' &&
+  for (unsigned digit; at < last && (digit = (unsigned)*at - '0') < 10; at++)
+    value = value * 10 + digit;
+  bool plain = at > self->at && at < last && *at != '.' && *at != 'e' &&
                *at != 'E' && (*self->at != '0' || at == self->at + 1);
   if (!plain || value < least || value > most) {
     double number;

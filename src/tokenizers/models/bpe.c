@@ -152,16 +152,11 @@ typedef struct merge_reading {
   ath_json_rows rows;
   const ath_bpe *model;
   ath_buffer merges; /* of ath_merge */
-  ath_buffer bytes;  /* of the block's tokens, as the queries have them */
+  ath_buffer bytes;  /* of the block's tokens */
   size_t count;      /* of the block */
   size_t numbers[BLOCK]; /* in the file's list */
   ath_vocabulary_query queries[3 * BLOCK];
 } merge_reading;
-
-static ath_status put_token(merge_reading *self, size_t query, const char *bytes, size_t length) {
-  self->queries[query].length = (uint32_t)length; /* files are smaller than 2^32 bytes */
-  return ath_buffer_append(&self->bytes, bytes, length);
-}
 
 /* The right token comes into what the two become without the prefix. */
 static ath_status add_pair(merge_reading *self, ath_json_slice left, ath_json_slice right) {
@@ -170,11 +165,13 @@ static ath_status add_pair(merge_reading *self, ath_json_slice left, ath_json_sl
     return ath_json_rows_fail(&self->rows, ATH_INVALID, "\"%.*s\" is shorter than the prefix that "
                               "is taken off it", (int)right.length, right.bytes);
   self->numbers[self->count++] = self->rows.count - 1;
-  ATH_TRY(put_token(self, query, left.bytes, left.length));
-  ATH_TRY(put_token(self, query + 1, right.bytes, right.length));
-  ATH_TRY(put_token(self, query + 2, left.bytes, left.length));
-  self->queries[query + 2].length += (uint32_t)(right.length - prefix);
-  return ath_buffer_append(&self->bytes, right.bytes + prefix, right.length - prefix);
+  /* Files are smaller than 2^32 bytes. */
+  self->queries[query].length = (uint32_t)left.length;
+  self->queries[query + 1].length = (uint32_t)right.length;
+  self->queries[query + 2].length = (uint32_t)(left.length + right.length - prefix);
+  ATH_TRY(ath_buffer_append(&self->bytes, left.bytes, left.length));
+  ATH_TRY(ath_buffer_append(&self->bytes, right.bytes + prefix, right.length - prefix));
+  return prefix > 0 ? ath_buffer_append(&self->bytes, right.bytes, right.length) : ATH_OK;
 }
 
 /* "a b", with the one space that it must have. A list made from an old merges.txt may have kept
@@ -226,10 +223,22 @@ static ath_status not_there(const merge_reading *self, size_t query) {
                        q->length < 100 ? (int)q->length : 100, q->bytes);
 }
 
+/* What the two become lies there as it is: the left token, and what comes of the right one. */
+static void place_queries(merge_reading *self) {
+  const char *bytes = self->bytes.bytes;
+  bool prefix = self->model->prefix.length > 0;
+  for (size_t i = 0; i < self->count; i++) {
+    ath_vocabulary_query *left = &self->queries[3 * i], *right = left + 1, *made = left + 2;
+    left->bytes = made->bytes = bytes;
+    bytes += made->length;
+    right->bytes = prefix ? bytes : left->bytes + left->length;
+    if (prefix) bytes += right->length;
+  }
+}
+
 static ath_status resolve_block(merge_reading *self) {
   ath_vocabulary_query *queries = self->queries;
-  const char *bytes = self->bytes.bytes;
-  for (size_t i = 0; i < 3 * self->count; bytes += queries[i++].length) queries[i].bytes = bytes;
+  place_queries(self);
   ath_vocabulary_find_all(&self->model->vocabulary, queries, 3 * self->count);
   for (size_t i = 0; i < 3 * self->count; i++)
     if (queries[i].id < 0) return not_there(self, i);
