@@ -65,6 +65,8 @@ const ath_command ath_command_train = {
       "newest whole checkpoint and ends with the same bits. The first Ctrl-C finishes the step,\n"
       "saves and exits with code 13; a second ends at once. A folder in which another process\n"
       "trains is refused with code 7.\n\n"
+      "With devices on several hosts the same command runs on each, one process a host, started\n"
+      "by mpirun or srun --mpi=pmix (cuda, tpu); the mesh has the devices of all.\n\n"
       "Examples:\n"
       "  athanor train --tokenizer run/tokenizer --train-dataset run/data/train \\\n"
       "    --eval-dataset run/data/validation --output-dir run/model --max-steps 1000\n"

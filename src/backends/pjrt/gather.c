@@ -118,14 +118,14 @@ void ath_xla_gather_end(ath_xla_backend *self) {
 
 /* A row for each device, its process's words. */
 static ath_type words_type(const ath_xla_backend *self) {
-  return ath_type_make(ATH_I32, 2, (int64_t)self->devices, (int64_t)ATH_WORDS);
+  return ath_type_make(ATH_I32, 2, self->devices, (int)ATH_WORDS);
 }
 
 static const ath_split words_split = {.axes = {ATH_AXIS_DATA | ATH_AXIS_FSDP | ATH_AXIS_MODEL}};
 
 static ath_status tell(ath_xla_backend *self, const int32_t *words, ath_pjrt_buffer **mine,
                        ath_pjrt_buffer **all) {
-  ath_type type = words_type(self), row = ath_type_make(ATH_I32, 2, (int64_t)1, (int64_t)ATH_WORDS);
+  ath_type type = words_type(self), row = ath_type_make(ATH_I32, 2, 1, (int)ATH_WORDS);
   for (int d = 0; d < self->here; d++)
     ATH_TRY(ath_pjrt_buffer_create(self->client, d, &row, words, &mine[d]));
   ATH_TRY(ath_xla_gather(self, &words_split, &type, mine, all));
