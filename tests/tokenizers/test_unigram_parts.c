@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "testing.h"
-#include "tokenizers/models/lattice.h"
+#include "tokenizers/trainers/lattice.h"
 #include "tokenizers/trainers/suffix_pieces.h"
 #include "tokenizers/trainers/word_count.h"
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
 
 /* Prefixes are compared to this many bytes: more than the longest piece. */
@@ -31,8 +32,8 @@ void ath_seed_pieces_free(ath_seed_pieces *self) {
  * suffix before (Kärkkäinen, Manzini, Puglisi, CPM 2009). */
 static ath_status common_prefixes(const char *text, const int32_t *suffixes, size_t n,
                                   uint8_t **out) {
-  int32_t *before = malloc(n * sizeof *before);
-  uint8_t *by_position = malloc(n), *prefixes = malloc(n + 1);
+  int32_t *before = ath_memory_alloc(n * sizeof *before);
+  uint8_t *by_position = ath_memory_alloc(n), *prefixes = ath_memory_alloc(n + 1);
   if (before == NULL || by_position == NULL || prefixes == NULL) {
     free(before);
     free(by_position);
@@ -66,8 +67,8 @@ static ath_status common_prefixes(const char *text, const int32_t *suffixes, siz
 /* How often the word that each suffix begins in stands in the corpus. */
 static ath_status counts_of_suffixes(const ath_word_list *words, const int32_t *suffixes, size_t n,
                                      uint64_t **out) {
-  uint32_t *word_of = malloc(n * sizeof *word_of);
-  uint64_t *counts = malloc(n * sizeof *counts);
+  uint32_t *word_of = ath_memory_alloc(n * sizeof *word_of);
+  uint64_t *counts = ath_memory_alloc(n * sizeof *counts);
   if (word_of == NULL || counts == NULL) {
     free(word_of);
     free(counts);
@@ -222,7 +223,7 @@ ath_status ath_seed_pieces_find(const ath_word_list *words, size_t seed_size, in
   uint8_t *prefixes = NULL;
   uint64_t *counts = NULL;
   ath_status status = ATH_OK;
-  out->suffixes = malloc(n * sizeof *out->suffixes);
+  out->suffixes = ath_memory_alloc(n * sizeof *out->suffixes);
   if (out->suffixes == NULL ||
       divsufsort((const sauchar_t *)words->text, out->suffixes, (saidx_t)n) != 0) {
     status = ath_fail(ATH_NO_MEMORY, "no memory for the suffix array of %zu bytes", n);

@@ -9,8 +9,9 @@
 
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "tokenizers/trainers/build.h"
-#include "tokenizers/models/lattice.h"
+#include "tokenizers/trainers/lattice.h"
 #include "tokenizers/trainers/suffix_pieces.h"
 #include "tokenizers/trainers/word_count.h"
 
@@ -79,7 +80,7 @@ static void trainer_free(trainer *self) {
 static ath_status trainer_allocate(trainer *self) {
   size_t n = self->seeds.count;
   self->seed_of = malloc(n * sizeof *self->seed_of);
-  self->scores = malloc(n * sizeof *self->scores);
+  self->scores = ath_memory_alloc(n * sizeof *self->scores);
   self->expected = malloc(n * sizeof *self->expected);
   self->uses = malloc(n * sizeof *self->uses);
   self->losses = malloc(n * sizeof *self->losses);

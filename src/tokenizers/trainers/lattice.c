@@ -1,12 +1,6 @@
-/* lattice.c: the words' edges in one array, built once from the suffix array and thinned out as
- * pieces are dropped: no look-up of text is ever needed again.
- *
- *     word     ▁          a                    b                   edges of a position, in any
- *     edges    "▁a" "▁!"  "ab" "a!"            "b!"                order; the last ("!") is the
- *                                                                  character that begins there
- *     edge     bit 31: last of its position │ bits 24–30: length in bytes │ bits 0–23: piece
- */
-#include "tokenizers/models/lattice.h"
+/* lattice.c: walks over the words' edges, which are made once and thinned out as pieces are
+ * dropped: no look-up of text is ever needed again. */
+#include "tokenizers/trainers/lattice.h"
 
 #include <assert.h>
 #include <math.h>
@@ -14,38 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
+#include "tokenizers/trainers/lattice_edges.h"
 
 enum {
   CHUNKS = 256,              /* parts of the words that threads take in turn */
-  PIECE_BYTES = 128,         /* more than any piece has, see length_of */
-  BLOCK_BITS = 16,           /* byte positions whose edges are counted together */
   FRACTION_BITS_MAX = 24,    /* of expected counts as whole numbers */
   SHIFT_BITS = 128,          /* a step of rescaling */
-  AHEAD = 16,                /* occurrences ahead that are fetched: they are far apart in memory */
 };
 
-#define LAST_EDGE 0x80000000u
 #define NO_PIECE 0xFFFFFFFFu
 static const double TINY = 0x1p-128, ENLARGE = 0x1p128;
 
-typedef uint32_t edge;
+/* What a thread has of each piece, side by side: a walk forward that reads the probability brings
+ * the sum along for the walk back. */
+typedef struct share {
+  double probability;
+  int64_t sum;
+} share;
 
-static inline uint32_t piece_of(edge e) { return e & 0xFFFFFF; }
-static inline uint32_t length_of(edge e) { return (e >> 24) & 0x7F; }
-
-/* What a thread works with. The arrays of doubles have an element for each byte position of a
- * word and PIECE_BYTES more. */
+/* What a thread works with. The first four have an element for each byte position of a word. */
 typedef struct worker {
   double *forward, *backward;
   int32_t *shifts;  /* how often `forward` had been enlarged by SHIFT_BITS at a position */
-  edge *chosen;     /* best path: the edge that ends at a position */
-  int64_t *sums;    /* per piece */
+  ath_edge *chosen; /* best path: the edge that ends at a position */
+  share *shares;    /* per piece */
 } worker;
 
 struct ath_lattice {
   const ath_word_list *words;
-  edge *edges;
+  ath_edge *edges;
   size_t *first;              /* per word: its first edge; the words of a chunk are contiguous */
   size_t chunks[CHUNKS + 1];  /* the first word of each chunk */
   double losses[CHUNKS];
@@ -53,7 +46,6 @@ struct ath_lattice {
   uint8_t *lengths;           /* per piece, in bytes */
   size_t pieces, characters;
   int reach;                  /* code points of the longest piece */
-  double *probabilities;      /* per piece */
   double fraction;            /* expected counts are summed in units of 1 / fraction */
   int threads;
   worker *workers;
@@ -62,48 +54,6 @@ struct ath_lattice {
 size_t ath_lattice_pieces(const ath_lattice *self) { return self->pieces; }
 
 /* --- building ----------------------------------------------------------------------------- */
-
-/* Where the edges of each byte position go: base[position >> BLOCK_BITS] + offset[position]. */
-typedef struct edge_places {
-  size_t *base;
-  uint32_t *offset;
-} edge_places;
-
-static size_t place_of(const edge_places *self, size_t position) {
-  return self->base[position >> BLOCK_BITS] + self->offset[position];
-}
-
-static void count_edges(const ath_seed_pieces *seeds, edge_places *places) {
-  for (size_t p = 0; p < seeds->count; p++)
-    for (uint32_t i = seeds->pieces[p].first; i < seeds->pieces[p].last; i++)
-      places->offset[seeds->suffixes[i]]++;
-}
-
-/* Turns the counts into offsets and returns the number of all edges. */
-static size_t assign_places(edge_places *places, size_t positions) {
-  size_t total = 0;
-  for (size_t at = 0; at < positions; at++) {
-    size_t *base = &places->base[at >> BLOCK_BITS];
-    if ((at & ((1u << BLOCK_BITS) - 1)) == 0) *base = total;
-    uint32_t count = places->offset[at];
-    places->offset[at] = (uint32_t)(total - *base);
-    total += count;
-  }
-  return total;
-}
-
-static void put_edges(ath_lattice *self, const ath_seed_pieces *seeds, size_t piece,
-                      edge_places *places) {
-  const ath_seed_piece *seed = &seeds->pieces[piece];
-  edge e = (edge)piece | (edge)seed->length << 24 | (seed->is_character ? LAST_EDGE : 0);
-  for (uint32_t i = seed->first; i < seed->last; i++) {
-    if (i + AHEAD < seed->last)
-      __builtin_prefetch(&self->edges[place_of(places, (size_t)seeds->suffixes[i + AHEAD])], 1);
-    size_t at = (size_t)seeds->suffixes[i];
-    self->edges[place_of(places, at)] = e;
-    places->offset[at]++;
-  }
-}
 
 /* Cuts the words into chunks with about the same number of edges. */
 static void cut_chunks(ath_lattice *self, size_t edges) {
@@ -116,39 +66,14 @@ static void cut_chunks(ath_lattice *self, size_t edges) {
   self->chunks[CHUNKS] = self->words->count;
 }
 
-static ath_status build_edges(ath_lattice *self, const ath_seed_pieces *seeds) {
-  size_t positions = seeds->suffix_count, total = 0;
-  edge_places places = {
-      .base = malloc(((positions >> BLOCK_BITS) + 1) * sizeof *places.base),
-      .offset = calloc(positions, sizeof *places.offset)};
-  if (places.base != NULL && places.offset != NULL) {
-    count_edges(seeds, &places);
-    total = assign_places(&places, positions);
-    self->edges = malloc(total * sizeof *self->edges);
-  }
-  if (self->edges != NULL) {
-    for (size_t w = 0; w < self->words->count; w++)
-      self->first[w] = place_of(&places, self->words->starts[w]);
-    for (size_t p = self->characters; p < self->pieces; p++) put_edges(self, seeds, p, &places);
-    for (size_t p = 0; p < self->characters; p++) put_edges(self, seeds, p, &places);
-    cut_chunks(self, total);
-  }
-  free(places.base);
-  free(places.offset);
-  if (self->edges == NULL)
-    return ath_fail(ATH_NO_MEMORY, "no memory for the %zu edges of %zu pieces in %zu words", total,
-                    self->pieces, self->words->count);
-  return ATH_OK;
-}
-
 static bool make_worker(worker *self, size_t positions, size_t pieces) {
   self->forward = malloc(positions * sizeof *self->forward);
   self->backward = malloc(positions * sizeof *self->backward);
   self->shifts = malloc(positions * sizeof *self->shifts);
   self->chosen = malloc(positions * sizeof *self->chosen);
-  self->sums = malloc(pieces * sizeof *self->sums);
+  self->shares = ath_memory_alloc(pieces * sizeof *self->shares);
   return self->forward != NULL && self->backward != NULL && self->shifts != NULL &&
-         self->chosen != NULL && self->sums != NULL;
+         self->chosen != NULL && self->shares != NULL;
 }
 
 static ath_status make_workers(ath_lattice *self) {
@@ -160,7 +85,7 @@ static ath_status make_workers(ath_lattice *self) {
   self->workers = calloc((size_t)self->threads, sizeof *self->workers);
   bool made = self->workers != NULL;
   for (int t = 0; t < self->threads && made; t++)
-    made = make_worker(&self->workers[t], longest + PIECE_BYTES, self->pieces);
+    made = make_worker(&self->workers[t], longest, self->pieces);
   if (!made) return ath_fail(ATH_NO_MEMORY, "no memory for %d training threads", self->threads);
   return ATH_OK;
 }
@@ -183,18 +108,19 @@ ath_status ath_lattice_create(const ath_seed_pieces *seeds, int threads, ath_lat
                         .characters = seeds->character_count, .reach = seeds->max_length,
                         .fraction = choose_fraction(seeds)};
   self->first = malloc(self->words->count * sizeof *self->first);
-  self->occurrences = malloc(self->pieces * sizeof *self->occurrences);
+  self->occurrences = ath_memory_alloc(self->pieces * sizeof *self->occurrences);
   self->lengths = malloc(self->pieces * sizeof *self->lengths);
-  self->probabilities = malloc(self->pieces * sizeof *self->probabilities);
   ath_status status = ATH_OK;
-  if (self->first == NULL || self->occurrences == NULL || self->lengths == NULL ||
-      self->probabilities == NULL)
+  if (self->first == NULL || self->occurrences == NULL || self->lengths == NULL)
     status = ath_fail(ATH_NO_MEMORY, "no memory for %zu pieces", self->pieces);
   for (size_t p = 0; p < self->pieces && status == ATH_OK; p++) {
     self->occurrences[p] = (uint32_t)seeds->suffixes[seeds->pieces[p].first];
     self->lengths[p] = seeds->pieces[p].length;
   }
-  if (status == ATH_OK) status = build_edges(self, seeds);
+  size_t edges = 0;
+  if (status == ATH_OK)
+    status = ath_lattice_edges_make(seeds, threads, self->first, &self->edges, &edges);
+  if (status == ATH_OK) cut_chunks(self, edges);
   if (status == ATH_OK) status = make_workers(self);
   if (status != ATH_OK) {
     ath_lattice_destroy(self);
@@ -211,14 +137,13 @@ void ath_lattice_destroy(ath_lattice *self) {
     free(self->workers[t].backward);
     free(self->workers[t].shifts);
     free(self->workers[t].chosen);
-    free(self->workers[t].sums);
+    free(self->workers[t].shares);
   }
   free(self->workers);
   free(self->edges);
   free(self->first);
   free(self->occurrences);
   free(self->lengths);
-  free(self->probabilities);
   free(self);
 }
 
@@ -231,17 +156,18 @@ static size_t word_length(const ath_lattice *self, size_t w) {
 /* Moves the edges that stay to the front of their chunk. */
 static void thin_out_chunk(ath_lattice *self, size_t c, const int32_t *numbers) {
   if (self->chunks[c] == self->chunks[c + 1]) return;
-  edge *to = self->edges + self->first[self->chunks[c]];
+  ath_edge *to = self->edges + self->first[self->chunks[c]];
   for (size_t w = self->chunks[c]; w < self->chunks[c + 1]; w++) {
-    const edge *from = self->edges + self->first[w];
+    const ath_edge *from = self->edges + self->first[w];
     size_t length = word_length(self, w);
     self->first[w] = (size_t)(to - self->edges);
     for (size_t at = 0; at < length;) {
-      edge e = *from++;
-      int32_t number = numbers[piece_of(e)];
-      if (number >= 0) *to++ = (e & 0xFF000000u) | (edge)number;
-      if (e & LAST_EDGE) at += length_of(e);
-      assert(number >= 0 || !(e & LAST_EDGE));
+      __builtin_prefetch(&numbers[ath_edge_piece(from[ATH_EDGES_AHEAD])]);
+      ath_edge e = *from++;
+      int32_t number = numbers[ath_edge_piece(e)];
+      if (number >= 0) *to++ = (e & 0xFF000000u) | (ath_edge)number;
+      if (e & ATH_LAST_EDGE) at += ath_edge_length(e);
+      assert(number >= 0 || !(e & ATH_LAST_EDGE));
     }
   }
 }
@@ -276,24 +202,26 @@ static int enlarge(double *values, const char *text, int reach) {
 
 /* forward[i] = the sum over all ways to cut the first i bytes, of their probability. Returns the
  * end of the word's edges. */
-static const edge *walk_forward(const ath_lattice *self, size_t w, worker *me) {
+static const ath_edge *walk_forward(const ath_lattice *self, size_t w, worker *me) {
   const char *text = self->words->text + self->words->starts[w];
-  const edge *e = self->edges + self->first[w];
+  const ath_edge *e = self->edges + self->first[w];
   size_t length = word_length(self, w);
   double *forward = me->forward;
-  memset(forward, 0, (length + PIECE_BYTES) * sizeof *forward);
+  memset(forward, 0, (length + 1) * sizeof *forward);
   forward[0] = 1;
   int shift = 0;
   for (size_t at = 0; at < length;) {
     if (forward[at] < TINY) shift += enlarge(forward + at, text + at, self->reach);
     me->shifts[at] = shift;
     double here = forward[at];
-    edge current;
+    ath_edge current;
     do {
+      __builtin_prefetch(&me->shares[ath_edge_piece(e[ATH_EDGES_AHEAD])], 1);
       current = *e++;
-      forward[at + length_of(current)] += here * self->probabilities[piece_of(current)];
-    } while (!(current & LAST_EDGE));
-    at += length_of(current);
+      double probability = me->shares[ath_edge_piece(current)].probability;
+      forward[at + ath_edge_length(current)] += here * probability;
+    } while (!(current & ATH_LAST_EDGE));
+    at += ath_edge_length(current);
   }
   me->shifts[length] = shift;
   assert(forward[length] > 0);
@@ -302,30 +230,30 @@ static const edge *walk_forward(const ath_lattice *self, size_t w, worker *me) {
 
 /* The same from the end of the word, adding each edge's share of the word's probability, times
  * `weight`, to the sum of its piece. */
-static void walk_backward(const ath_lattice *self, size_t w, const edge *end, double weight,
+static void walk_backward(const ath_lattice *self, size_t w, const ath_edge *end, double weight,
                           worker *me) {
   const char *text = self->words->text + self->words->starts[w];
-  const edge *begin = self->edges + self->first[w];
+  const ath_edge *begin = self->edges + self->first[w];
   size_t length = word_length(self, w);
   double *backward = me->backward;
-  memset(backward + length, 0, PIECE_BYTES * sizeof *backward);
   backward[length] = 1;
   int shift = 0;
   double whole = weight / me->forward[length];
   for (size_t at = length; end > begin;) {
-    edge current = *--end;
-    assert(current & LAST_EDGE);
-    size_t step = length_of(current);
+    ath_edge current = *--end;
+    assert(current & ATH_LAST_EDGE);
+    size_t step = ath_edge_length(current);
     for (at -= step; step > 1; step--) backward[at + step - 1] = 0;
-    double share = me->forward[at] * whole;
+    double part = me->forward[at] * whole;
     int shifts = me->shifts[at] + shift - me->shifts[length];
-    if (shifts != 0) share = ldexp(share, -SHIFT_BITS * shifts);
+    if (shifts != 0) part = ldexp(part, -SHIFT_BITS * shifts);
     double sum = 0;
     for (;;) {
-      double x = self->probabilities[piece_of(current)] * backward[at + length_of(current)];
-      me->sums[piece_of(current)] += (int64_t)(share * x + 0.5);
+      share *piece = &me->shares[ath_edge_piece(current)];
+      double x = piece->probability * backward[at + ath_edge_length(current)];
+      piece->sum += (int64_t)(part * x + 0.5);
       sum += x;
-      if (end == begin || (end[-1] & LAST_EDGE)) break;
+      if (end == begin || (end[-1] & ATH_LAST_EDGE)) break;
       current = *--end;
     }
     backward[at] = sum;
@@ -337,7 +265,7 @@ static double expect_chunk(const ath_lattice *self, size_t c, worker *me) {
   double loss = 0;
   for (size_t w = self->chunks[c]; w < self->chunks[c + 1]; w++) {
     double count = (double)self->words->counts[w];
-    const edge *end = walk_forward(self, w, me);
+    const ath_edge *end = walk_forward(self, w, me);
     walk_backward(self, w, end, count * self->fraction, me);
     size_t length = word_length(self, w);
     loss -= count * (log(me->forward[length]) - me->shifts[length] * (SHIFT_BITS * M_LN2));
@@ -345,20 +273,23 @@ static double expect_chunk(const ath_lattice *self, size_t c, worker *me) {
   return loss;
 }
 
-static void clear_sums(ath_lattice *self) {
-  for (int t = 0; t < self->threads; t++)
-    memset(self->workers[t].sums, 0, self->pieces * sizeof *self->workers[t].sums);
+/* Readies all workers for pieces of these log probabilities. */
+static void clear_shares(ath_lattice *self, const double *scores) {
+#pragma omp parallel for schedule(static) num_threads(self->threads)
+  for (size_t p = 0; p < self->pieces; p++) {
+    share fresh = {exp(scores[p]), 0};
+    for (int t = 0; t < self->threads; t++) self->workers[t].shares[p] = fresh;
+  }
 }
 
 static int64_t sum_of(const ath_lattice *self, size_t piece) {
   int64_t sum = 0;
-  for (int t = 0; t < self->threads; t++) sum += self->workers[t].sums[piece];
+  for (int t = 0; t < self->threads; t++) sum += self->workers[t].shares[piece].sum;
   return sum;
 }
 
 double ath_lattice_expect(ath_lattice *self, const double *scores, double *expected) {
-  for (size_t p = 0; p < self->pieces; p++) self->probabilities[p] = exp(scores[p]);
-  clear_sums(self);
+  clear_shares(self, scores);
 #pragma omp parallel for schedule(dynamic) num_threads(self->threads)
   for (size_t c = 0; c < CHUNKS; c++)
     self->losses[c] = expect_chunk(self, c, &self->workers[omp_get_thread_num()]);
@@ -373,23 +304,24 @@ double ath_lattice_expect(ath_lattice *self, const double *scores, double *expec
 
 /* Fills chosen[i], the last edge of the best way to cut the first i bytes. Edges that lead beyond
  * `length` or are the piece `without` are left out. */
-static void walk_best(const double *scores, const edge *e, size_t length, uint32_t without,
+static void walk_best(const double *scores, const ath_edge *e, size_t length, uint32_t without,
                       worker *me) {
   double *best = me->forward;
-  for (size_t i = 1; i <= length + PIECE_BYTES - 1; i++) best[i] = -INFINITY;
+  for (size_t i = 1; i <= length; i++) best[i] = -INFINITY;
   best[0] = 0;
   for (size_t at = 0; at < length;) {
-    edge current;
+    ath_edge current;
     do {
+      __builtin_prefetch(&scores[ath_edge_piece(e[ATH_EDGES_AHEAD])]);
       current = *e++;
-      size_t to = at + length_of(current);
-      double score = best[at] + scores[piece_of(current)];
-      if (score > best[to] && piece_of(current) != without) {
+      size_t to = at + ath_edge_length(current);
+      double score = best[at] + scores[ath_edge_piece(current)];
+      if (to <= length && score > best[to] && ath_edge_piece(current) != without) {
         best[to] = score;
         me->chosen[to] = current;
       }
-    } while (!(current & LAST_EDGE));
-    at += length_of(current);
+    } while (!(current & ATH_LAST_EDGE));
+    at += ath_edge_length(current);
   }
 }
 
@@ -398,8 +330,8 @@ static uint64_t best_of_chunk(const ath_lattice *self, size_t c, const double *s
   for (size_t w = self->chunks[c]; w < self->chunks[c + 1]; w++) {
     size_t length = word_length(self, w);
     walk_best(scores, self->edges + self->first[w], length, NO_PIECE, me);
-    for (size_t at = length; at > 0; at -= length_of(me->chosen[at])) {
-      me->sums[piece_of(me->chosen[at])] += (int64_t)self->words->counts[w];
+    for (size_t at = length; at > 0; at -= ath_edge_length(me->chosen[at])) {
+      me->shares[ath_edge_piece(me->chosen[at])].sum += (int64_t)self->words->counts[w];
       tokens += self->words->counts[w];
     }
   }
@@ -408,7 +340,7 @@ static uint64_t best_of_chunk(const ath_lattice *self, size_t c, const double *s
 
 uint64_t ath_lattice_best(ath_lattice *self, const double *scores, uint64_t *uses) {
   uint64_t tokens = 0;
-  clear_sums(self);
+  clear_shares(self, scores);
 #pragma omp parallel for schedule(dynamic) num_threads(self->threads) reduction(+ : tokens)
   for (size_t c = 0; c < CHUNKS; c++)
     tokens += best_of_chunk(self, c, scores, &self->workers[omp_get_thread_num()]);
@@ -433,15 +365,15 @@ int ath_lattice_alternative(ath_lattice *self, int thread, size_t piece, const d
   worker *me = &self->workers[thread];
   uint32_t position = self->occurrences[piece];
   size_t w = word_at(self->words, position), length = self->lengths[piece];
-  const edge *e = self->edges + self->first[w];
+  const ath_edge *e = self->edges + self->first[w];
   for (uint32_t at = self->words->starts[w]; at < position; e++)
-    if (*e & LAST_EDGE) at += length_of(*e);
+    if (*e & ATH_LAST_EDGE) at += ath_edge_length(*e);
   walk_best(scores, e, length, (uint32_t)piece, me);
   if (isinf(me->forward[length])) return 0;
   int count = 0;
-  for (size_t at = length; at > 0; at -= length_of(me->chosen[at])) {
+  for (size_t at = length; at > 0; at -= ath_edge_length(me->chosen[at])) {
     assert(count < ATH_PIECE_LENGTH_MAX);
-    parts[count++] = (int32_t)piece_of(me->chosen[at]);
+    parts[count++] = (int32_t)ath_edge_piece(me->chosen[at]);
   }
   return count;
 }
