@@ -103,7 +103,7 @@ def test_the_number_of_ranks_tells_the_encoding(tmp_path):
 
 
 @pytest.mark.parametrize("lines, part", [
-    ([], "no known encoding has 256 ranks; say by --pattern"),
+    ([], "no known encoding has 256 ranks; athanor tokenizer convert --pattern says"),
     (["--pattern", "cl99k"], 'there is no pattern "cl99k"; there are gpt2, cl100k, o200k'),
     ([b"YWI= 300", b"YWI= 301"], 'the token "ab" of rank 301: "ab" has rank 300'),
     ([b"YWI= 7"], 'the token "ab" of rank 7'),

@@ -78,8 +78,8 @@ static ath_status find_encoding(const char *path, const char *name, size_t ranks
   }
   if (name != NULL)
     return ath_fail(ATH_USAGE, "there is no pattern \"%.40s\"; there are %s", name, names);
-  return ath_fail(ATH_INVALID, "%s: no known encoding has %zu ranks; say by --pattern how text is "
-                  "cut into words: %s", path, ranks, names);
+  return ath_fail(ATH_INVALID, "%s: no known encoding has %zu ranks; athanor tokenizer convert "
+                  "--pattern says how text is cut into words: %s", path, ranks, names);
 }
 
 /* --- the ranks ------------------------------------------------------------------------------ */

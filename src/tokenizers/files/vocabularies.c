@@ -178,6 +178,8 @@ ath_status ath_bert_vocabulary_read(const char *path, ath_letter_case letters, j
   if (letters == ATH_CASE_KEPT) config.lowercase = false;
   json_t *vocab = json_object();
   ath_status status = vocab != NULL ? ath_each_line(path, take_token, vocab) : no_memory();
+  if (status == ATH_OK && json_object_size(vocab) == 0)
+    status = ath_fail(ATH_INVALID, "%s: is empty; each line should be a token", path);
   if (status != ATH_OK) {
     json_decref(vocab);
     return status;
