@@ -283,9 +283,9 @@ const ath_command ath_command_tokenizer_encode = {
   .operands = "[TEXT…]",
   .details =
       "Without TEXT, each line of the files, or of standard input, is a text. A text gives one\n"
-      "line: its tokens,\n"
-      "a tab, their ids; with --windows one for each window, which with --json are the member\n"
-      "overflowing of the text's object.\n\n"
+      "line: its tokens, a tab, their ids; with --windows one for each window, which with --json\n"
+      "are the member overflowing of the text's object. Truncation and padding that a\n"
+      "tokenizer.json brings along are not applied: --max-length and --padding say what is.\n\n"
       "Examples:\n"
       "  athanor tokenizer encode --tokenizer run/tokenizer \"some text\"\n"
       "  athanor tokenizer encode --tokenizer run/tokenizer --json < text.txt\n"
