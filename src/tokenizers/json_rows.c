@@ -195,29 +195,32 @@ static ath_status read_number(ath_json_rows *self, const char *expected, double 
   return ATH_OK;
 }
 
-/* An integer of few digits is the usual one; any other may be told inexactly, since it is out of
- * every range. */
+/* An integer of few digits is the usual one. Any other is read as a double, which holds all that
+ * are in a range; what is outside may be told inexactly. */
 ath_status ath_json_rows_integer(ath_json_rows *self, int64_t least, int64_t most, int64_t *out) {
-  const char *at = self->at, *last = at + INTEGER_DIGITS;
+  const char *begin = self->at, *at = begin, *last = at + INTEGER_DIGITS;
   int64_t value = 0;
   assert(least <= most && least > INT32_MIN && most <= INT32_MAX);
   for (unsigned digit; at < last && (digit = (unsigned)*at - '0') < 10; at++)
     value = value * 10 + digit;
-  bool plain = at > self->at && at < last && *at != '.' && *at != 'e' &&
-               *at != 'E' && (*self->at != '0' || at == self->at + 1);
-  if (!plain || value < least || value > most) {
-    double number;
-    bool whole;
-    const char *begin = self->at;
-    ATH_TRY(read_number(self, "an integer", &number, &whole));
-    self->at = begin;
-    if (!whole) return wrong_type(self, "an integer");
-    return ath_json_rows_fail(self, ATH_INVALID, "%.0f is not between %lld and %lld", number,
-                              (long long)least, (long long)most);
+  bool plain = at > begin && at < last && *at != '.' && *at != 'e' && *at != 'E' &&
+               (*begin != '0' || at == begin + 1);
+  if (plain && value >= least && value <= most) {
+    self->at = at;
+    *out = value;
+    return ATH_OK;
   }
-  self->at = at;
-  *out = value;
-  return ATH_OK;
+  double number;
+  bool whole;
+  ATH_TRY(read_number(self, "an integer", &number, &whole));
+  if (whole && number >= (double)least && number <= (double)most) {
+    *out = (int64_t)number;
+    return ATH_OK;
+  }
+  self->at = begin;
+  if (!whole) return wrong_type(self, "an integer");
+  return ath_json_rows_fail(self, ATH_INVALID, "%.0f is not between %lld and %lld", number,
+                            (long long)least, (long long)most);
 }
 
 ath_status ath_json_rows_number(ath_json_rows *self, double *out) {

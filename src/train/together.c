@@ -92,7 +92,9 @@ ath_status ath_run_agree(ath_run *self, ath_status status, int64_t *value) {
   ath_outcome own;
   if (self->group.processes == 1) return status;
   ath_outcome_keep(&own, status);
-  ATH_TRY(hear_first(self, &said, &heard));
+  ath_status hearing = hear_first(self, &said, &heard);
+  if (hearing != ATH_OK && status != ATH_OK) return ath_outcome_return(&own); /* came first */
+  ATH_TRY(hearing);
   *value = heard.second;
   self->agreed = heard.first != ATH_OK;
   if (ath_run_leads(self)) return ath_outcome_return(&own);

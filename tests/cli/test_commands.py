@@ -36,7 +36,7 @@ OPTIONS = {
     "tokenizer decode": "tokenizer skip-special-tokens",
     "tokenizer info": "tokenizer json",
     "tokenizer bench": "tokenizer input offsets threads json",
-    "tokenizer convert": "lowercase",
+    "tokenizer convert": "lowercase pattern",
     "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
         keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit json",

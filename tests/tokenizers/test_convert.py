@@ -86,6 +86,8 @@ def test_vocab_json_without_them_is_gpt2s(tmp_path):
     ({"vocab.json": b"{}"}, 6, "neither vocab.txt nor vocab.json"),
     ({"vocab.txt": b"[UNK]\na\nb\na\n"}, 3, 'vocab.txt: line 4: "a" is the token of line 2'),
     ({"vocab.txt": b""}, 3, "vocab.txt: is empty; each line should be a token"),
+    ({"vocab.txt": b"import json\n"}, 3, "vocab.txt: has no token [UNK]"),
+    ({"tokenizer.json": b"{}"}, 3, "tokenizer.json is there: nothing needs to be converted"),
     ({"vocab.txt": b"[UNK]\na\xff\n"}, 3, "vocab.txt: invalid UTF-8 at byte 7"),
     ({"vocab.json": b'{"a": 0, "b": 1}', "merges.txt": b"#version: 0.2\na b\n"}, 3, "merges"),
     ({"vocab.json": b'{"a": 0, "b": 1}', "merges.txt": b"ab\n"}, 3, "merges.txt: line 1"),

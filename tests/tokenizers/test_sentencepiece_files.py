@@ -79,6 +79,10 @@ def test_control_pieces_and_the_unknown_one_are_special(tmp_path, unigram):
         reference.decode(reference.encode("the") + reference.encode("fox"))]
 
 
+def varint(value):
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
 def message(*fields):
     """A protocol-buffer message of fields of bytes, and of numbers as varints below 128."""
     data = b""
@@ -87,7 +91,7 @@ def message(*fields):
             data += bytes([number << 3, value]) if number < 16 else (
                 bytes([number << 3 & 127 | 128, number >> 4, value]))
         else:
-            data += bytes([number << 3 | 2, len(value)]) + value
+            data += bytes([number << 3 | 2]) + varint(len(value)) + value
     return data
 
 
@@ -106,6 +110,8 @@ A = (1, message((1, b"a")))
     (message(UNKNOWN, (1, message((1, b"\xff")))), "pieces[1] is not UTF-8"),
     (message(UNKNOWN, (1, message((1, b"b")) + b"\x15\x00\x00\xc0\x7f")), "score is not finite"),
     (message(UNKNOWN, (2, message((3, 3)))), "a model of words; Unigram and BPE are supported"),
+    (message(UNKNOWN, (1, message((1, b"b" * 4097))), (2, message((3, 2)))),
+     "pieces[1] has 4097 bytes; at most 4096 are supported"),
     (message(UNKNOWN, (2, message((24, 1)))), "treat_whitespace_as_suffix is not supported"),
     (message(UNKNOWN, (3, message((2, b"abc")))), "precompiled_charsmap"),
 ])

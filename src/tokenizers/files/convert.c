@@ -66,6 +66,8 @@ static ath_status read_folder(const char *folder, const ath_convert_options *opt
   }
   if (has(folder, "vocab.txt", path) || has_ranks(folder, path))
     return read_file(path, options, self);
+  if (has(folder, "tokenizer.json", path))
+    return ath_fail(ATH_INVALID, "%s is there: nothing needs to be converted", path);
   return ath_fail(ATH_NOT_FOUND, "%s: has no tokenizer.json, and neither vocab.txt nor vocab.json "
                   "and merges.txt, nor a SentencePiece model (tokenizer.model, spiece.model) or a "
                   "*.tiktoken", folder);

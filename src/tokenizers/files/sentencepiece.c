@@ -60,12 +60,18 @@ static bool is_marked(const piece *p, size_t at) {
   return p->piece.len - at >= strlen(MARK) && memcmp(p->piece.data + at, MARK, strlen(MARK)) == 0;
 }
 
-static ath_status survey_piece(reading *self, size_t number, bool *has_mark) {
+/* Of BPE: the time for a piece's merges grows with the square of its bytes. */
+enum { BPE_PIECE_MAX = 4096 };
+
+static ath_status survey_piece(reading *self, size_t number, bool bpe, bool *has_mark) {
   const piece *p = self->message->pieces[number];
   const char *bytes = (const char *)p->piece.data;
   if (p->piece.len == 0 || ath_utf8_prefix(bytes, p->piece.len) != p->piece.len)
     return ath_fail(ATH_INVALID, "%s: pieces[%zu] is %s", self->path, number,
                     p->piece.len == 0 ? "empty" : "not UTF-8");
+  if (bpe && p->piece.len > BPE_PIECE_MAX)
+    return ath_fail(ATH_UNSUPPORTED, "%s: pieces[%zu] has %zu bytes; at most %d are supported",
+                    self->path, number, p->piece.len, BPE_PIECE_MAX);
   if (!isfinite(p->score))
     return ath_fail(ATH_INVALID, "%s: pieces[%zu], \"%.*s\": the score is not finite", self->path,
                     number, (int)(p->piece.len < 100 ? p->piece.len : 100), bytes);
@@ -93,7 +99,8 @@ static ath_status survey(reading *self) {
   bool has_mark = false;
   self->words_apart = true;
   self->unknown = SIZE_MAX;
-  for (size_t i = 0; i < m->n_pieces; i++) ATH_TRY(survey_piece(self, i, &has_mark));
+  for (size_t i = 0; i < m->n_pieces; i++)
+    ATH_TRY(survey_piece(self, i, type == ATH_SENTENCEPIECE_BPE, &has_mark));
   self->words_apart &= has_mark && type == ATH_SENTENCEPIECE_UNIGRAM;
   if (self->unknown != SIZE_MAX) return ATH_OK;
   return ath_fail(ATH_INVALID, "%s: of %zu pieces none stands for what is unknown", self->path,

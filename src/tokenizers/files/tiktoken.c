@@ -92,7 +92,6 @@ typedef struct token {
 typedef struct ranks {
   ath_buffer letters, tokens; /* the tokens' letters, each ended by a NUL; of `token` */
   int32_t size;               /* one past the greatest rank */
-  uint64_t specials;
 } ranks;
 
 /* Appends the letters that stand for a token's bytes. */
@@ -293,7 +292,7 @@ static ath_status make(ranks *self, const char *path, const char *pattern, ath_b
 
 ath_status ath_tiktoken_read(const char *path, const char *pattern, ath_tokenizer *self) {
   const size_t limit = (size_t)4 << 30; /* several times the largest file */
-  ranks list = {ath_buffer_make(limit), ath_buffer_make(limit), 0, 0};
+  ranks list = {ath_buffer_make(limit), ath_buffer_make(limit), 0};
   ath_buffer merges = ath_buffer_make(limit);
   ath_status status = make(&list, path, pattern, &merges, self);
   ath_buffer_free(&list.letters);

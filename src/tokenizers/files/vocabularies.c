@@ -57,13 +57,16 @@ static bool id_of(const json_t *vocab, const char *token, int *id) {
  * a mask takes the space before it along there. */
 static json_t *added_tokens(const json_t *vocab, const char *const *names, bool byte_level) {
   json_t *list = json_array();
-  for (; *names != NULL && list != NULL; names++) {
+  for (; list != NULL && *names != NULL; names++) {
     int id;
     if (!id_of(vocab, *names, &id)) continue;
-    json_array_append_new(
-        list, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", *names,
-                        "single_word", 0, "lstrip", byte_level && strcmp(*names, "<mask>") == 0,
-                        "rstrip", 0, "normalized", byte_level, "special", 1));
+    json_t *token =
+        json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", *names,
+                  "single_word", 0, "lstrip", byte_level && strcmp(*names, "<mask>") == 0,
+                  "rstrip", 0, "normalized", byte_level, "special", 1);
+    if (json_array_append_new(list, token) == 0) continue;
+    json_decref(list); /* out of memory, as where there is no list */
+    list = NULL;
   }
   return list;
 }
@@ -180,6 +183,9 @@ ath_status ath_bert_vocabulary_read(const char *path, ath_letter_case letters, j
   ath_status status = vocab != NULL ? ath_each_line(path, take_token, vocab) : no_memory();
   if (status == ATH_OK && json_object_size(vocab) == 0)
     status = ath_fail(ATH_INVALID, "%s: is empty; each line should be a token", path);
+  if (status == ATH_OK && json_object_get(vocab, "[UNK]") == NULL)
+    status = ath_fail(ATH_INVALID, "%s: has no token [UNK], and so is no vocab.txt of BERT's",
+                      path);
   if (status != ATH_OK) {
     json_decref(vocab);
     return status;
