@@ -91,9 +91,44 @@ static void an_encoding_is_of_use_after_a_failure(void **state) {
   ath_tokenizer_destroy(tokenizer);
 }
 
+static ath_status train_bpe(void *path) {
+  const char *paths[] = {path};
+  ath_bpe_options options = ath_bpe_defaults();
+  options.common.vocab_size = 300;
+  options.common.threads = 1;
+  ath_tokenizer *tokenizer = NULL;
+  ATH_TRY(ath_bpe_train(paths, 1, &options, &tokenizer, NULL));
+  ath_tokenizer_destroy(tokenizer);
+  return ATH_OK;
+}
+
+static ath_status train_wordpiece(void *path) {
+  const char *paths[] = {path};
+  ath_wordpiece_options options = ath_wordpiece_defaults();
+  options.common.vocab_size = 80;
+  options.common.threads = 1;
+  ath_tokenizer *tokenizer = NULL;
+  ATH_TRY(ath_wordpiece_train(paths, 1, &options, &tokenizer, NULL));
+  ath_tokenizer_destroy(tokenizer);
+  return ATH_OK;
+}
+
+static ath_status train_wordlevel(void *path) {
+  const char *paths[] = {path};
+  ath_wordlevel_options options = ath_wordlevel_defaults();
+  options.common.threads = 1;
+  ath_tokenizer *tokenizer = NULL;
+  ATH_TRY(ath_wordlevel_train(paths, 1, &options, &tokenizer, NULL));
+  ath_tokenizer_destroy(tokenizer);
+  return ATH_OK;
+}
+
 static void training_reports_every_allocation_that_fails(void **state) {
   (void)state;
   assert_true(fail_each_allocation(train, text_path) > 40);
+  assert_true(fail_each_allocation(train_bpe, text_path) > 40);
+  assert_true(fail_each_allocation(train_wordpiece, text_path) > 40);
+  assert_true(fail_each_allocation(train_wordlevel, text_path) > 20);
 }
 
 static void loading_and_use_report_every_allocation_that_fails(void **state) {

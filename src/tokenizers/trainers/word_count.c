@@ -249,6 +249,7 @@ static ath_status make_list(counting *self, ath_word_list *out) {
     ath_word_list_free(out);
     return ath_fail(ATH_NO_MEMORY, "no memory for %zu distinct words", words);
   }
+  out->text[size] = '\0';
   for (size_t t = 0; t < ATH_WORD_TABLES; t++) {
     append_table(out, &self->tables[t]);
     ath_word_table_free(&self->tables[t]);

@@ -13,7 +13,8 @@
 enum { ATH_WORD_TEXT_MAX = 256 << 20 };
 
 typedef struct ath_word_list {
-  char *text;       /* the words one after another, each closed by a NUL; no word holds a NUL */
+  char *text;       /* the words one after another, each closed by a NUL, and another NUL at the
+                     * end; no word holds a NUL */
   uint32_t *starts; /* count + 1 of them: word w is text[starts[w]] up to text[starts[w + 1] − 1] */
   uint64_t *counts;
   size_t count;
