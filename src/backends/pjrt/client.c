@@ -195,6 +195,11 @@ int ath_pjrt_client_device_count(const ath_pjrt_client *self) { return self->dev
 
 int ath_pjrt_client_global_count(const ath_pjrt_client *self) { return self->global_count; }
 
+int64_t ath_pjrt_client_global_id(const ath_pjrt_client *self, int device) {
+  assert(device >= 0 && device < self->global_count);
+  return self->global_ids[device];
+}
+
 int ath_pjrt_client_process(const ath_pjrt_client *self) { return self->process; }
 
 int ath_pjrt_client_process_count(const ath_pjrt_client *self) { return self->processes; }

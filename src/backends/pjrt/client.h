@@ -79,6 +79,9 @@ int ath_pjrt_client_global_count(const ath_pjrt_client *self);     /* those of a
 /* Which of the processes this is, as the plugin counts them: 0 of 1 where it is alone. */
 int ath_pjrt_client_process(const ath_pjrt_client *self);
 int ath_pjrt_client_process_count(const ath_pjrt_client *self);
+/* The slice's own number of a device of all processes, in the order in which a program over all
+ * takes them: process by process. */
+int64_t ath_pjrt_client_global_id(const ath_pjrt_client *self, int device);
 /* "TPU v4", "cpu"; the client's own. */
 const char *ath_pjrt_client_device_kind(const ath_pjrt_client *self, int device);
 /* Bytes the device has and has in use; ATH_UNSUPPORTED on the CPU. */

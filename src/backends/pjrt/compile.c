@@ -35,6 +35,15 @@ static ath_status add_processor(ath_buffer *material) {
   return status;
 }
 
+/* A compiled program over several processes says which devices it is for, by the slice's numbers. */
+static ath_status add_assignment(const ath_xla_backend *self, ath_buffer *material) {
+  for (int i = 0; i < ath_pjrt_client_global_count(self->client); i++) {
+    int64_t id = ath_pjrt_client_global_id(self->client, i);
+    ATH_TRY(ath_cache_key_part(material, "device of all processes", &id, sizeof id));
+  }
+  return ATH_OK;
+}
+
 /* The CPU's compiler makes code for this very processor and cuts work by its threads. */
 static ath_status add_device(const ath_xla_backend *self, ath_buffer *material) {
   const char *platform = ath_pjrt_client_platform(self->client);
@@ -43,10 +52,7 @@ static ath_status add_device(const ath_xla_backend *self, ath_buffer *material) 
   ATH_TRY(ath_key_add_text("platform", platform, material));
   ATH_TRY(ath_key_add_text("kind", ath_pjrt_client_device_kind(self->client, 0), material));
   ATH_TRY(ath_key_add_text("devices", devices, material));
-  if (self->processes > 1) {
-    snprintf(devices, sizeof devices, "%d", self->devices);
-    ATH_TRY(ath_key_add_text("of all processes", devices, material));
-  }
+  if (self->processes > 1) ATH_TRY(add_assignment(self, material));
   if (strcmp(platform, "cpu") != 0) return ATH_OK;
   ATH_TRY(ath_key_add_text("NPROC", getenv("NPROC"), material));
   return add_processor(material);
