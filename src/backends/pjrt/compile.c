@@ -35,7 +35,7 @@ static ath_status add_processor(ath_buffer *material) {
   return status;
 }
 
-/* A compiled program over several processes says which devices it is for, by the slice's numbers. */
+/* A program compiled for several processes says which devices it is for, by the slice's numbers. */
 static ath_status add_assignment(const ath_xla_backend *self, ath_buffer *material) {
   for (int i = 0; i < ath_pjrt_client_global_count(self->client); i++) {
     int64_t id = ath_pjrt_client_global_id(self->client, i);
