@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/condition.h"
 
 struct ath_runner {
   pthread_t thread;
@@ -33,18 +34,20 @@ static void *run(void *argument) {
   return NULL;
 }
 
+static void free_runner(ath_runner *self) {
+  pthread_cond_destroy(&self->change);
+  pthread_mutex_destroy(&self->lock);
+  free(self);
+}
+
 ath_status ath_runner_create(ath_runner **out) {
   ath_runner *self = calloc(1, sizeof *self);
-  pthread_condattr_t monotonic;
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a thread");
   pthread_mutex_init(&self->lock, NULL);
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&self->change, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  ath_condition_init(&self->change);
   int error = pthread_create(&self->thread, NULL, run, self);
   if (error != 0) {
-    free(self);
+    free_runner(self);
     return ath_fail_errno(error, "cannot start a thread");
   }
   *out = self;
@@ -63,16 +66,11 @@ void ath_runner_destroy(ath_runner *self) {
     return;
   }
   pthread_join(self->thread, NULL);
-  pthread_cond_destroy(&self->change);
-  pthread_mutex_destroy(&self->lock);
-  free(self);
+  free_runner(self);
 }
 
-/* Waits for a change, but not past `end`: then false. */
 static bool wait_until(ath_runner *self, double end) {
-  time_t whole = (time_t)end;
-  struct timespec at = {.tv_sec = whole, .tv_nsec = (long)(1e9 * (end - (double)whole))};
-  return pthread_cond_timedwait(&self->change, &self->lock, &at) != ETIMEDOUT;
+  return ath_condition_wait(&self->change, &self->lock, end);
 }
 
 bool ath_runner_call(ath_runner *self, void (*errand)(void *context), void *context,

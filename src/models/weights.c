@@ -7,6 +7,7 @@
 #include "base/bf16.h"
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "models/parameters.h"
 
 enum { LIST_TEXT_MAX = 600, LISTED_MAX = 8 };
@@ -18,11 +19,6 @@ static const char PREFIX[] = "roberta.";
 static const char *const repeated[] = {"lm_head.decoder.weight", "lm_head.decoder.bias",
                                        "embeddings.position_ids"};
 static const char *const other_heads[] = {"pooler.", "classifier.", "qa_outputs."};
-
-static bool ends_with(const char *text, const char *end) {
-  size_t length = strlen(text), wanted = strlen(end);
-  return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
 
 static const char *without_prefix(const char *name) {
   return strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 ? name + sizeof PREFIX - 1 : name;
@@ -131,7 +127,7 @@ static bool begins_with_any(const char *name, const char *const *beginnings, siz
 
 static bool is_repeated(const char *name) {
   for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++)
-    if (ends_with(name, repeated[i])) return true;
+    if (ath_ends_with(name, repeated[i])) return true;
   return false;
 }
 

@@ -226,14 +226,20 @@ static void put_name(ath_hlo *self, const ath_hlo_value *value) {
   put_integer(self, name.serial);
 }
 
-static void put_type(ath_hlo *self, const ath_hlo_value *value) {
-  put_string(self, "tensor<");
-  for (int i = 0; i < value->rank; i++) {
-    put_integer(self, value->dims[i]);
-    put_string(self, "x");
+ath_status ath_hlo_print_type(ath_hlo_dtype dtype, int rank, const int64_t *dims,
+                              ath_buffer *out) {
+  ATH_TRY(ath_buffer_string(out, "tensor<"));
+  for (int i = 0; i < rank; i++) {
+    ATH_TRY(ath_buffer_integer(out, dims[i]));
+    ATH_TRY(ath_buffer_byte(out, 'x'));
   }
-  put_string(self, dtype_text(value->dtype));
-  put_string(self, ">");
+  ATH_TRY(ath_buffer_string(out, dtype_text(dtype)));
+  return ath_buffer_byte(out, '>');
+}
+
+static void put_type(ath_hlo *self, const ath_hlo_value *value) {
+  if (self->failure == ATH_OK)
+    kept(self, ath_hlo_print_type(value->dtype, value->rank, value->dims, &self->text));
 }
 
 static void put_list(ath_hlo *self, int count, const int64_t *numbers) {

@@ -34,6 +34,10 @@ typedef struct ath_hlo_value {
 #define ATH_HLO_NONE ((ath_hlo_value){.id = -1})
 static inline bool ath_hlo_given(ath_hlo_value v) { return v.id >= 0; }
 
+/* Appends a type's text, "tensor<4x8xf32>". */
+ath_status ath_hlo_print_type(ath_hlo_dtype dtype, int rank, const int64_t *dims,
+                              ath_buffer *out) ATH_MUST_CHECK;
+
 /* One node as its operation prints it: reads inputs, fills in outputs (whose types must be the
  * node's). With parts > 0, for operations with `summed_rows` alone, output 0 is f32 [parts, …]: the
  * sums over equal parts of the rows, which someone else adds up. */

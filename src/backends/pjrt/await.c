@@ -5,6 +5,7 @@
 
 #include "backends/pjrt/api.h"
 #include "base/clock.h"
+#include "base/condition.h"
 
 enum { PATIENCE = 1800, PATIENCE_MAX = 1 << 24 };
 
@@ -33,14 +34,10 @@ typedef struct waiter {
 
 static waiter *make_waiter(const ath_pjrt_plugin *plugin) {
   waiter *self = calloc(1, sizeof *self);
-  pthread_condattr_t monotonic;
   if (self == NULL) return NULL;
   self->plugin = plugin;
   pthread_mutex_init(&self->lock, NULL);
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&self->change, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  ath_condition_init(&self->change);
   return self;
 }
 
@@ -66,11 +63,9 @@ static void on_ready(PJRT_Error *error, void *argument) {
 /* Whether the event came in time; if not, the waiter is the callback's. */
 static bool wait_for(waiter *self, int seconds) {
   double end = seconds_now() + seconds;
-  struct timespec at = {.tv_sec = (time_t)end + 1};
-  int error = 0;
+  bool in_time = true;
   pthread_mutex_lock(&self->lock);
-  while (!self->ready && error == 0)
-    error = pthread_cond_timedwait(&self->change, &self->lock, &at);
+  while (!self->ready && in_time) in_time = ath_condition_wait(&self->change, &self->lock, end);
   bool ready = self->ready;
   self->left = !ready;
   pthread_mutex_unlock(&self->lock);

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 static const char magic[] = "ATHXLA1\n", ending[] = ".xla", unfinished[] = ".tmp-";
 enum {
   DIGITS = ATH_SHA256_TEXT - 1,
@@ -109,11 +111,6 @@ static int longest_unused_first(const void *left, const void *right) {
   return a->used != b->used ? (a->used < b->used ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t length = strlen(text), tail = strlen(end);
-  return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static void remove_entry(const char *folder, const char *name) {
   char path[ATH_PATH_MAX];
   /* Another process may have been faster. */
@@ -126,7 +123,7 @@ static void look_at(const char *folder, const char *name, entry *entries, size_t
   struct stat about;
   if (ath_path_join(path, folder, name) != ATH_OK || lstat(path, &about) != 0) return;
   if (!S_ISREG(about.st_mode) || strstr(name, ending) == NULL) return; /* none of ours */
-  if (ends_with(name, ending))
+  if (ath_ends_with(name, ending))
     entries[(*count)++] = (entry){name, (uint64_t)about.st_size,
                                   about.st_mtim.tv_sec * 1000000000LL + about.st_mtim.tv_nsec};
   else if (strstr(name, unfinished) != NULL && about.st_mtime < time(NULL) - UNFINISHED_SECONDS)

@@ -6,6 +6,7 @@
 
 #include "backends/group.h"
 #include "backends/pjrt/engine.h"
+#include "stablehlo/hlo.h"
 
 enum { TEXT_LIMIT = 1 << 14 };
 
@@ -20,23 +21,8 @@ struct ath_xla_gathering {
 
 /* --- programs ------------------------------------------------------------------------------ */
 
-static const char *dtype_text(ath_dtype dtype) {
-  switch (dtype) {
-    case ATH_F32: return "f32";
-    case ATH_BF16: return "bf16";
-    case ATH_I32: return "i32";
-    case ATH_U32: return "ui32";
-    case ATH_DTYPE_COUNT: break;
-  }
-  assert(!"a dtype of this build");
-  return "";
-}
-
 static ath_status print_type(const ath_type *type, ath_buffer *out) {
-  ATH_TRY(ath_buffer_string(out, "tensor<"));
-  for (int d = 0; d < type->rank; d++)
-    ATH_TRY(ath_buffer_format(out, "%lldx", (long long)type->dims[d]));
-  return ath_buffer_format(out, "%s>", dtype_text(type->dtype));
+  return ath_hlo_print_type((ath_hlo_dtype)type->dtype, type->rank, type->dims, out);
 }
 
 static ath_status print_program(const ath_xla_backend *self, const gathering *g,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Matrices with fewer elements are held whole by everyone: a message costs more than they do. */
 enum { SMALL = 1024 };
 
@@ -22,11 +24,6 @@ int ath_mesh_along(const ath_mesh *mesh, unsigned axes) {
 
 /* --- the rule ------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *text, const char *end) {
-  size_t length = strlen(text), wanted = strlen(end);
-  return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 /* The dimension that `model` cuts, or −1. Heads lie side by side in the rows of the joint matrix of
  * queries, keys and values, and in the columns of the matrix after attention. */
 static int model_dimension(const char *name) {
@@ -37,7 +34,7 @@ static int model_dimension(const char *name) {
     {"word_embeddings.weight", 0}, {"lm_head.bias", 0},
   };
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (ends_with(name, rules[i].end)) return rules[i].dimension;
+    if (ath_ends_with(name, rules[i].end)) return rules[i].dimension;
   return -1;
 }
 
@@ -46,7 +43,7 @@ static int model_dimension(const char *name) {
  * parts that lie across devices would travel. */
 static int fsdp_dimension(const ath_mesh *mesh, const char *name, const ath_type *type,
                           const ath_split *split) {
-  bool joint = ends_with(name, "attention.self.qkv.weight");
+  bool joint = ath_ends_with(name, "attention.self.qkv.weight");
   int best = -1;
   int64_t most = 0;
   if (type->rank < 2 || ath_type_count(type) < SMALL) return -1;
