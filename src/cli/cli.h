@@ -109,6 +109,9 @@ typedef struct ath_cli_files {
 ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
 void ath_cli_files_free(ath_cli_files *self);
 
+/* Whether it is a terminal that knows escape sequences. */
+bool ath_cli_may_steer(int descriptor);
+
 /* Writes the buffer to standard output and empties it. */
 ath_status ath_cli_flush(ath_buffer *out) ATH_MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/encoding.h"
 
 #define RESET "\033[0m"
@@ -22,9 +23,8 @@ static const char *const colours[] = {"\033[30;48;5;153m", "\033[30;48;5;223m", 
 enum { COLOUR_COUNT = sizeof colours / sizeof *colours };
 
 bool ath_cli_wants_colour(void) {
-  const char *term = getenv("TERM"), *refused = getenv("NO_COLOR"); /* no-color.org */
-  return isatty(STDOUT_FILENO) && (refused == NULL || *refused == '\0') && term != NULL &&
-         strcmp(term, "dumb") != 0;
+  const char *refused = getenv("NO_COLOR"); /* no-color.org */
+  return ath_cli_may_steer(STDOUT_FILENO) && (refused == NULL || *refused == '\0');
 }
 
 typedef struct view {
@@ -40,7 +40,7 @@ static size_t bytes_until(const view *self, size_t place) {
   const char *at = self->bytes;
   for (size_t left = place - self->place; left > 0 && at < self->end; left--)
     do at++;
-    while (at < self->end && ((unsigned char)*at & 0xC0) == 0x80);
+    while (at < self->end && ath_utf8_continues(*at));
   return (size_t)(at - self->bytes);
 }
 

@@ -1,8 +1,16 @@
 /* output.c: what goes to standard output; text for a person without characters that steer a
  * terminal. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+
+bool ath_cli_may_steer(int descriptor) {
+  const char *term = getenv("TERM");
+  return isatty(descriptor) && term != NULL && strcmp(term, "dumb") != 0;
+}
 
 ath_status ath_cli_flush(ath_buffer *out) {
   if (out->length > 0 && fwrite(out->bytes, 1, out->length, stdout) != out->length)

@@ -166,8 +166,7 @@ static void leave_bar(void) {
 }
 
 void ath_cli_show_progress(void) {
-  const char *term = getenv("TERM");
-  screen.terminal = isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+  screen.terminal = ath_cli_may_steer(STDERR_FILENO);
   ath_log_sink sink = {.message = show_message, .progress = show_progress};
   ath_log_set_sink(&sink);
   atexit(leave_bar);
