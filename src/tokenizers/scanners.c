@@ -11,6 +11,7 @@
 #endif
 
 #include "tokenizers/characters.h"
+#include "tokenizers/patterns.h"
 #include "tokenizers/unicode_classes.h"
 
 enum contractions { NONE, LOWER, ANY_CASE, ANY_ASCII_CASE };
@@ -334,38 +335,22 @@ static size_t scan_three_digits(const ath_scanner *self, const char *bytes, size
 /* --- the patterns ---------------------------------------------------------------------------- */
 
 #define GPT2_REST "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define CL100K_REST(numbers)                                                            \
-  "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"          \
-  "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* With possessive quantifiers, which give nothing back and find the same. Oniguruma takes "{1,3}+"
- * for any number of groups of digits. */
 #define GPT2_NEWER_REST \
   "| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s"
-#define CL100K_NEWER_REST(numbers)                                                      \
-  "|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|" numbers "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|"     \
-  "\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"
-#define FOLDED "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define FOLDED_SHORT "'(?i:[sdmt]|ll|ve|re)"
 #define BOTH_CASES "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-#define O200K_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define O200K_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define O200K(suffix)                                                                   \
-  "[^\\r\\n\\p{L}\\p{N}]?" O200K_UPPER "*" O200K_LOWER "+" suffix "|"                   \
-  "[^\\r\\n\\p{L}\\p{N}]?" O200K_UPPER "+" O200K_LOWER "*" suffix "|"                   \
-  "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 static const ath_scanner scanners[] = {
   {"'s|'t|'re|'ve|'m|'ll|'d" GPT2_REST, scan_gpt2, 0, LOWER},
   {"'(?:[sdmt]|ll|ve|re)" GPT2_REST, scan_gpt2, 0, LOWER},
   {"'(?:[sdmt]|ll|ve|re)" GPT2_NEWER_REST, scan_gpt2, 0, LOWER},
-  {FOLDED CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
-  {FOLDED_SHORT CL100K_NEWER_REST("\\p{N}{1,3}"), scan_cl100k_newer, 3, ANY_CASE},
-  {FOLDED_SHORT CL100K_NEWER_REST("\\p{N}{1,3}+"), scan_cl100k_newer, 0, ANY_CASE},
-  {FOLDED_SHORT CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
-  {BOTH_CASES CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_ASCII_CASE},
-  {FOLDED CL100K_REST("\\p{N}"), scan_cl100k, 1, ANY_CASE},
-  {BOTH_CASES CL100K_REST("\\p{N}"), scan_cl100k, 1, ANY_ASCII_CASE},
-  {O200K(FOLDED "?"), scan_o200k, 3, ANY_CASE},
+  {ATH_PATTERN_CL100K_OLDER("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
+  {ATH_PATTERN_CL100K, scan_cl100k_newer, 3, ANY_CASE},
+  {ATH_FOLDED_SHORT ATH_CL100K_NEWER_REST("\\p{N}{1,3}+"), scan_cl100k_newer, 0, ANY_CASE},
+  {ATH_FOLDED_SHORT ATH_CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_CASE},
+  {BOTH_CASES ATH_CL100K_REST("\\p{N}{1,3}"), scan_cl100k, 3, ANY_ASCII_CASE},
+  {ATH_PATTERN_CL100K_OLDER("\\p{N}"), scan_cl100k, 1, ANY_CASE},
+  {BOTH_CASES ATH_CL100K_REST("\\p{N}"), scan_cl100k, 1, ANY_ASCII_CASE},
+  {ATH_PATTERN_O200K, scan_o200k, 3, ANY_CASE},
   {"<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|"
    "[^\\s\\p{L}\\p{N}]+", scan_clip, 1, LOWER},
   {"\\s+", scan_spaces, 0, NONE},

@@ -3,16 +3,12 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "storage/file.h"
 #include "tokenizers/files/sentencepiece.h"
 #include "tokenizers/files/tiktoken.h"
 #include "tokenizers/files/vocabularies.h"
 #include "tokenizers/tokenizer.h"
-
-static bool ends_with(const char *path, const char *ending) {
-  size_t length = strlen(path), size = strlen(ending);
-  return length > size && strcmp(path + length - size, ending) == 0;
-}
 
 /* Reads a tree that was made of the files at `path`. */
 static ath_status read_tree(const char *path, json_t *tree, ath_tokenizer *self) {
@@ -26,8 +22,8 @@ static ath_status read_tree(const char *path, json_t *tree, ath_tokenizer *self)
 
 static ath_status read_file(const char *path, const ath_convert_options *options,
                             ath_tokenizer *self) {
-  bool model = ends_with(path, ".model");
-  if (ends_with(path, ".tiktoken") || (model && ath_tiktoken_is(path)))
+  bool model = ath_ends_with(path, ".model");
+  if (ath_ends_with(path, ".tiktoken") || (model && ath_tiktoken_is(path)))
     return ath_tiktoken_read(path, options->pattern, self);
   if (model) return ath_sentencepiece_read(path, self);
   json_t *tree;
@@ -47,7 +43,7 @@ static bool has_ranks(const char *folder, char path[ATH_PATH_MAX]) {
   bool found = false;
   if (ath_folder_list(folder, &names, &count) != ATH_OK) return false;
   for (size_t i = 0; i < count && !found; i++)
-    found = ends_with(names[i], ".tiktoken") && has(folder, names[i], path);
+    found = ath_ends_with(names[i], ".tiktoken") && has(folder, names[i], path);
   ath_folder_list_free(names, count);
   return found;
 }
@@ -103,5 +99,6 @@ ath_status ath_tokenizer_convert(const char *path, const ath_convert_options *op
 bool ath_tokenizer_needs_conversion(const char *path) {
   char file[ATH_PATH_MAX];
   if (ath_path_is_folder(path)) return !has(path, "tokenizer.json", file);
-  return ends_with(path, ".model") || ends_with(path, ".tiktoken") || ends_with(path, ".txt");
+  return ath_ends_with(path, ".model") || ath_ends_with(path, ".tiktoken") ||
+         ath_ends_with(path, ".txt");
 }

@@ -63,13 +63,13 @@ static bool is_marked(const piece *p, size_t at) {
 /* Of BPE: the time for a piece's merges grows with the square of its bytes. */
 enum { BPE_PIECE_MAX = 4096 };
 
-static ath_status survey_piece(reading *self, size_t number, bool bpe, bool *has_mark) {
+static ath_status survey_piece(reading *self, size_t number, bool *has_mark) {
   const piece *p = self->message->pieces[number];
   const char *bytes = (const char *)p->piece.data;
   if (p->piece.len == 0 || ath_utf8_prefix(bytes, p->piece.len) != p->piece.len)
     return ath_fail(ATH_INVALID, "%s: pieces[%zu] is %s", self->path, number,
                     p->piece.len == 0 ? "empty" : "not UTF-8");
-  if (bpe && p->piece.len > BPE_PIECE_MAX)
+  if (self->bpe && p->piece.len > BPE_PIECE_MAX)
     return ath_fail(ATH_UNSUPPORTED, "%s: pieces[%zu] has %zu bytes; at most %d are supported",
                     self->path, number, p->piece.len, BPE_PIECE_MAX);
   if (!isfinite(p->score))
@@ -94,14 +94,14 @@ static ath_status survey(reading *self) {
   if (m->trainer_spec != NULL && m->trainer_spec->treat_whitespace_as_suffix)
     return ath_fail(ATH_UNSUPPORTED, "%s: treat_whitespace_as_suffix is not supported",
                     self->path);
-  if (m->n_pieces > (type == ATH_SENTENCEPIECE_BPE ? ATH_MERGE_IDS_MAX : ATH_VOCAB_SIZE_MAX))
+  self->bpe = type == ATH_SENTENCEPIECE_BPE;
+  if (m->n_pieces > (self->bpe ? ATH_MERGE_IDS_MAX : ATH_VOCAB_SIZE_MAX))
     return ath_fail(ATH_UNSUPPORTED, "%s: %zu pieces are too many", self->path, m->n_pieces);
   bool has_mark = false;
   self->words_apart = true;
   self->unknown = SIZE_MAX;
-  for (size_t i = 0; i < m->n_pieces; i++)
-    ATH_TRY(survey_piece(self, i, type == ATH_SENTENCEPIECE_BPE, &has_mark));
-  self->words_apart &= has_mark && type == ATH_SENTENCEPIECE_UNIGRAM;
+  for (size_t i = 0; i < m->n_pieces; i++) ATH_TRY(survey_piece(self, i, &has_mark));
+  self->words_apart &= has_mark && !self->bpe;
   if (self->unknown != SIZE_MAX) return ATH_OK;
   return ath_fail(ATH_INVALID, "%s: of %zu pieces none stands for what is unknown", self->path,
                   m->n_pieces);
@@ -225,10 +225,8 @@ static ath_status make_bpe(reading *self) {
 /* --- reading -------------------------------------------------------------------------------- */
 
 static ath_status make(reading *self) {
-  const Sentencepiece__TrainerSpec *spec = self->message->trainer_spec;
   ATH_TRY(survey(self));
-  bool bpe = spec != NULL && spec->model_type == ATH_SENTENCEPIECE_BPE;
-  ATH_TRY(bpe ? make_bpe(self) : make_unigram(self));
+  ATH_TRY(self->bpe ? make_bpe(self) : make_unigram(self));
   ath_buffer text = ath_buffer_make(PIPELINE_LIMIT);
   ath_json_writer out = ath_json_writer_make(&text);
   ath_status status = ath_sentencepiece_put_pipeline(self, &out);

@@ -20,6 +20,7 @@ typedef struct ath_sentencepiece {
   const char *path;
   const Sentencepiece__Model *message;
   ath_tokenizer *tokenizer;
+  bool bpe;          /* not Unigram */
   size_t unknown;    /* the number of that piece */
   bool user_defined; /* there are pieces of that type */
   bool words_apart;  /* no piece goes over the beginning of a word */

@@ -38,9 +38,7 @@ static ath_status put_table(const ProtobufCBinaryData *table, ath_json_writer *o
 }
 
 static ath_status put_normalizer(const Sentencepiece__NormalizerSpec *spec, ath_json_writer *out) {
-  ath_json_open(out, "normalizer", '{');
-  ath_json_put_text(out, "type", "Sequence");
-  ath_json_open(out, "normalizers", '[');
+  ath_open_sequence(out, "normalizer", "normalizers");
   if (spec->precompiled_charsmap.len > 0) ATH_TRY(put_table(&spec->precompiled_charsmap, out));
   if (spec->remove_extra_whitespaces) {
     put_replace(out, "Regex", "\\A +| +\\z", "");
@@ -53,8 +51,7 @@ static ath_status put_normalizer(const Sentencepiece__NormalizerSpec *spec, ath_
     ath_json_close(out, '}');
   }
   if (spec->escape_whitespaces) put_replace(out, "String", " ", MARK);
-  ath_json_close(out, ']');
-  ath_json_close(out, '}');
+  ath_close_sequence(out);
   return ATH_OK;
 }
 
@@ -97,9 +94,7 @@ static ath_status put_user_defined(const ath_sentencepiece *self, ath_json_write
 
 /* Where no piece goes from one word into the next, words can be encoded one by one. */
 static ath_status put_pre_tokenizer(const ath_sentencepiece *self, ath_json_writer *out) {
-  ath_json_open(out, "pre_tokenizer", '{');
-  ath_json_put_text(out, "type", "Sequence");
-  ath_json_open(out, "pretokenizers", '[');
+  ath_open_sequence(out, "pre_tokenizer", "pretokenizers");
   if (self->user_defined) ATH_TRY(put_user_defined(self, out));
   if (self->words_apart) {
     ath_json_open(out, NULL, '{');
@@ -109,8 +104,7 @@ static ath_status put_pre_tokenizer(const ath_sentencepiece *self, ath_json_writ
     ath_json_put_flag(out, "split", true);
     ath_json_close(out, '}');
   }
-  ath_json_close(out, ']');
-  ath_json_close(out, '}');
+  ath_close_sequence(out);
   return ATH_OK;
 }
 
@@ -121,9 +115,7 @@ static void put_type(ath_json_writer *out, const char *type) {
 }
 
 static void put_decoder(const ath_sentencepiece *self, bool prefix, ath_json_writer *out) {
-  ath_json_open(out, "decoder", '{');
-  ath_json_put_text(out, "type", "Sequence");
-  ath_json_open(out, "decoders", '[');
+  ath_open_sequence(out, "decoder", "decoders");
   put_replace(out, "String", MARK, " ");
   if (ath_sentencepiece_falls_back(self)) put_type(out, "ByteFallback");
   put_type(out, "Fuse");
@@ -135,8 +127,7 @@ static void put_decoder(const ath_sentencepiece *self, bool prefix, ath_json_wri
     ath_json_put_integer(out, "stop", 0);
     ath_json_close(out, '}');
   }
-  ath_json_close(out, ']');
-  ath_json_close(out, '}');
+  ath_close_sequence(out);
 }
 
 static void put_specials(const ath_sentencepiece *self, ath_json_writer *out) {

@@ -16,6 +16,7 @@
 #include "tokenizers/files/written.h"
 #include "tokenizers/models/bpe.h"
 #include "tokenizers/models/kinds.h"
+#include "tokenizers/patterns.h"
 
 #define PIPELINE_LIMIT ((size_t)1 << 20)
 enum {
@@ -25,20 +26,6 @@ enum {
 };
 
 /* --- the encodings -------------------------------------------------------------------------- */
-
-/* The newer spelling of cl100k's, with its groups of digits as Oniguruma wants them. */
-#define CL100K \
-  "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++" \
-  "[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"
-#define CL100K_OLDER(numbers) \
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers \
-  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define O200K_WORD(upper, lower) \
-  "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]" upper \
-  "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]" lower "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-#define O200K \
-  O200K_WORD("*", "+") O200K_WORD("+", "*") \
-  "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 typedef struct special {
   const char *text;
@@ -54,13 +41,14 @@ typedef struct encoding {
 
 static const encoding encodings[] = {
   {"gpt2", {50256, 50280}, NULL, {{"<|endoftext|>", 50256}}}, /* r50k, p50k */
-  {"cl100k", {100256, 0}, CL100K,
+  {"cl100k", {100256, 0}, ATH_PATTERN_CL100K,
    {{"<|endoftext|>", 100257}, {"<|fim_prefix|>", 100258}, {"<|fim_middle|>", 100259},
     {"<|fim_suffix|>", 100260}, {"<|endofprompt|>", 100276}}},
-  {"o200k", {199998, 0}, O200K, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
-  {"llama3", {128000, 0}, CL100K_OLDER("\\p{N}{1,3}"),
+  {"o200k", {199998, 0}, ATH_PATTERN_O200K,
+   {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+  {"llama3", {128000, 0}, ATH_PATTERN_CL100K_OLDER("\\p{N}{1,3}"),
    {{"<|begin_of_text|>", 128000}, {"<|end_of_text|>", 128001}}},
-  {"qwen2", {151643, 0}, CL100K_OLDER("\\p{N}"),
+  {"qwen2", {151643, 0}, ATH_PATTERN_CL100K_OLDER("\\p{N}"),
    {{"<|endoftext|>", 151643}, {"<|im_start|>", 151644}, {"<|im_end|>", 151645}}},
 };
 enum { ENCODINGS = sizeof encodings / sizeof *encodings };
@@ -245,13 +233,10 @@ static void put_byte_level(ath_json_writer *out, const char *key, bool use_regex
 }
 
 static void put_cutter(ath_json_writer *out, const encoding *e) {
-  ath_json_open(out, "pre_tokenizer", '{');
-  ath_json_put_text(out, "type", "Sequence");
-  ath_json_open(out, "pretokenizers", '[');
+  ath_open_sequence(out, "pre_tokenizer", "pretokenizers");
   ath_put_split(out, e->pattern, strlen(e->pattern));
   put_byte_level(out, NULL, false);
-  ath_json_close(out, ']');
-  ath_json_close(out, '}');
+  ath_close_sequence(out);
 }
 
 static ath_status build(const ranks *self, const char *path, const encoding *e,

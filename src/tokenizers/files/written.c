@@ -19,3 +19,14 @@ void ath_put_split(ath_json_writer *out, const char *pattern, size_t length) {
   ath_json_put_flag(out, "invert", false);
   ath_json_close(out, '}');
 }
+
+void ath_open_sequence(ath_json_writer *out, const char *part, const char *list) {
+  ath_json_open(out, part, '{');
+  ath_json_put_text(out, "type", "Sequence");
+  ath_json_open(out, list, '[');
+}
+
+void ath_close_sequence(ath_json_writer *out) {
+  ath_json_close(out, ']');
+  ath_json_close(out, '}');
+}

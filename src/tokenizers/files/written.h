@@ -8,4 +8,8 @@
 void ath_put_special(ath_json_writer *out, const char *text, size_t length, int32_t id);
 void ath_put_split(ath_json_writer *out, const char *pattern, size_t length);
 
+/* A part that is a Sequence, whose items, written in between, are the member `list`. */
+void ath_open_sequence(ath_json_writer *out, const char *part, const char *list);
+void ath_close_sequence(ath_json_writer *out);
+
 #endif
