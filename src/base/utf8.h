@@ -20,4 +20,11 @@ ath_status ath_utf8_repair(const char *bytes, size_t length, ath_buffer *out) AT
 /* Whether a byte of well-formed UTF-8 belongs to the code point that began before it. */
 static inline bool ath_utf8_continues(char byte) { return ((unsigned char)byte & 0xC0) == 0x80; }
 
+/* How many code points well-formed UTF-8 has. */
+static inline size_t ath_utf8_count(const char *bytes, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++) count += !ath_utf8_continues(bytes[i]);
+  return count;
+}
+
 #endif

@@ -26,12 +26,6 @@ typedef struct vocabulary {
   double mean_bytes, mean_characters;
 } vocabulary;
 
-static size_t characters_in(const char *bytes) {
-  size_t count = 0;
-  for (; *bytes != '\0'; bytes++) count += !ath_utf8_continues(*bytes);
-  return count;
-}
-
 static vocabulary measure(const ath_tokenizer *tokenizer) {
   vocabulary v = {.size = ath_tokenizer_size(tokenizer), .longest = -1};
   size_t most = 0, bytes = 0, characters = 0, count = 0;
@@ -41,7 +35,7 @@ static vocabulary measure(const ath_tokenizer *tokenizer) {
     v.unused += token == NULL;
     v.special += special;
     if (token == NULL || special) continue;
-    size_t length = strlen(token), width = characters_in(token);
+    size_t length = strlen(token), width = ath_utf8_count(token, length);
     bytes += length;
     characters += width;
     v.single += width == 1;

@@ -184,6 +184,13 @@ ath_status ath_json_rows_string(ath_json_rows *self, ath_json_slice *out) {
   return ATH_OK;
 }
 
+/* What follows the string, a quote or a NUL, makes room for the NUL. */
+ath_status ath_json_slice_keep(ath_json_slice string, ath_buffer *out) {
+  ATH_TRY(ath_buffer_append(out, string.bytes, string.length + 1));
+  out->bytes[out->length - 1] = '\0';
+  return ATH_OK;
+}
+
 /* --- numbers ------------------------------------------------------------------------------- */
 
 static ath_status read_number(ath_json_rows *self, const char *expected, double *out,

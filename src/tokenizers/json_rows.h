@@ -47,6 +47,8 @@ ath_status ath_json_rows_string(ath_json_rows *self, ath_json_slice *out) ATH_MU
 ath_status ath_json_rows_integer(ath_json_rows *self, int64_t least, int64_t most, int64_t *out)
     ATH_MUST_CHECK;
 ath_status ath_json_rows_number(ath_json_rows *self, double *out) ATH_MUST_CHECK;
+/* Appends a string's bytes, ended by a NUL. */
+ath_status ath_json_slice_keep(ath_json_slice string, ath_buffer *out) ATH_MUST_CHECK;
 /* Whether the value that is next begins so. */
 bool ath_json_rows_at(const ath_json_rows *self, char first);
 /* Passes over the '[', ',' or ']' of a row that is an array of two values, which `what` tells. */

@@ -113,9 +113,7 @@ static ath_status read_row(reading *self) {
   row r;
   ATH_TRY(ath_json_rows_mark(&self->rows, '[', what));
   ATH_TRY(ath_json_rows_string(&self->rows, &piece));
-  /* What follows the piece, a quote or a NUL, makes room for the NUL. */
-  ATH_TRY(ath_buffer_append(&self->bytes, piece.bytes, piece.length + 1));
-  self->bytes.bytes[self->bytes.length - 1] = '\0';
+  ATH_TRY(ath_json_slice_keep(piece, &self->bytes));
   ATH_TRY(ath_json_rows_mark(&self->rows, ',', what));
   ATH_TRY(ath_json_rows_number(&self->rows, &r.score));
   ATH_TRY(ath_json_rows_mark(&self->rows, ']', what));

@@ -167,9 +167,7 @@ static ath_status read_rows(reading *self) {
     if (self->rows->count > ATH_VOCAB_SIZE_MAX)
       return ath_json_fail(self->rows->json, ATH_INVALID, "more than %d tokens",
                            ATH_VOCAB_SIZE_MAX);
-    /* What follows the token, a quote or a NUL, makes room for the NUL. */
-    ATH_TRY(ath_buffer_append(&self->bytes, token.bytes, token.length + 1));
-    self->bytes.bytes[self->bytes.length - 1] = '\0';
+    ATH_TRY(ath_json_slice_keep(token, &self->bytes));
     ATH_TRY(ath_json_rows_integer(self->rows, 0, ATH_VOCAB_SIZE_MAX - 1, &id));
     row r = {(uint32_t)token.length, (int32_t)id};
     ATH_TRY(ath_buffer_append(&self->list, &r, sizeof r));

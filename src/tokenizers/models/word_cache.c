@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/mix.h"
+#include "base/utf8.h"
+
 ath_word_cache *ath_word_cache_of(ath_run *run, int scratch) {
   return ath_run_scratch(run, scratch, sizeof(ath_word_cache));
 }
@@ -39,21 +42,15 @@ static inline void load_words(const char *bytes, size_t length, size_t readable,
   if (length > 16) load_some(bytes + 16, length - 16, words + 2);
 }
 
-/* Both halves of the product of two words, folded: each bit of either tells on all of it. */
-static inline uint64_t mix(uint64_t a, uint64_t b) {
-  unsigned __int128 product = (unsigned __int128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 static inline bool make_key(const ath_text *text, size_t from, size_t to, ath_word_key *out) {
   uint64_t *w = out->words;
   size_t length = to - from;
   if (length > ATH_WORD_KEY_BYTES) return false;
   load_words(text->bytes + from, length, text->length - from, w);
   out->length = (uint32_t)length;
-  uint64_t hash = mix(w[0] ^ UINT64_C(0x9E3779B97F4A7C15) ^ length,
+  uint64_t hash = ath_mix(w[0] ^ UINT64_C(0x9E3779B97F4A7C15) ^ length,
                       w[1] ^ UINT64_C(0xD6E8FEB86659FD93));
-  if (length > 16) hash = mix(hash ^ w[2], w[3] ^ UINT64_C(0xC2B2AE3D27D4EB4F));
+  if (length > 16) hash = ath_mix(hash ^ w[2], w[3] ^ UINT64_C(0xC2B2AE3D27D4EB4F));
   out->line = (uint32_t)(hash >> 32) & (ATH_WORD_LINES - 1);
   return true;
 }
@@ -89,7 +86,7 @@ void ath_word_cache_put(ath_word_cache *self, const ath_word_key *key,
 int ath_word_shown(const ath_text *word) {
   size_t shown = word->length;
   if (shown > 100) shown = 100;
-  while (shown < word->length && (word->bytes[shown] & 0xC0) == 0x80) shown--;
+  while (shown < word->length && ath_utf8_continues(word->bytes[shown])) shown--;
   return (int)shown;
 }
 
@@ -99,8 +96,8 @@ int ath_word_shown(const ath_text *word) {
  * whole character was. */
 static void emit_characters(ath_run *run, int32_t id, const ath_text *word, size_t from,
                             size_t to) {
-  while (word->origins == NULL && from > 0 && (word->bytes[from] & 0xC0) == 0x80) from--;
-  while (word->origins == NULL && to < word->length && (word->bytes[to] & 0xC0) == 0x80) to++;
+  while (word->origins == NULL && from > 0 && ath_utf8_continues(word->bytes[from])) from--;
+  while (word->origins == NULL && to < word->length && ath_utf8_continues(word->bytes[to])) to++;
   ath_run_emit(run, id, word, from, to);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "tokenizers/models/kinds.h"
 #include "tokenizers/models/trie.h"
 #include "tokenizers/models/vocabulary.h"
@@ -100,9 +101,7 @@ static void write(const void *data, ath_json_writer *out) {
 /* Whether a word has more characters than are cut. */
 static bool is_too_long(const wordpiece *self, const ath_text *word) {
   if (word->length <= (uint64_t)self->longest) return false;
-  uint64_t characters = 0;
-  for (size_t i = 0; i < word->length; i++) characters += (word->bytes[i] & 0xC0) != 0x80;
-  return characters > (uint64_t)self->longest;
+  return ath_utf8_count(word->bytes, word->length) > (uint64_t)self->longest;
 }
 
 /* The longest token from byte `from` on, and where it ends; −1 when there is none. */

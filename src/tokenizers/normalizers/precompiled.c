@@ -135,12 +135,6 @@ static void eat(progress *self, size_t count) {
   }
 }
 
-static size_t count_characters(const char *bytes, size_t length) {
-  size_t count = 0;
-  for (size_t i = 0; i < length; i++) count += !ath_utf8_continues(bytes[i]);
-  return count;
-}
-
 /* Leaves text[from, to) as it is. */
 static ath_status keep(progress *self, size_t from, size_t to) {
   if (from == to) return ATH_OK;
@@ -176,7 +170,7 @@ static void vanish(progress *self, size_t count) {
 
 /* Each new character takes an old one while there are any; those left over go with the last. */
 static ath_status replace(progress *self, size_t from, size_t to, const char *content) {
-  size_t old = count_characters(self->text->bytes + from, to - from), taken = 0;
+  size_t old = ath_utf8_count(self->text->bytes + from, to - from), taken = 0;
   ATH_TRY(ath_rewrite_put(&self->out, from, to, NULL, 0, (ath_origin){0, 0}));
   while (*content != '\0') {
     size_t length = ath_character_length(*content);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* A byte of a distinct word is a byte of text, a symbol, up to two places in the lists of pairs'
  * words, and its share of the pairs. */
 enum { BYTES_PER_LETTER = 32 };
@@ -18,10 +20,10 @@ ath_status ath_merge_training_begin(ath_merge_training *self, const ath_recipe *
   ATH_TRY(ath_token_list_init(&self->tokens));
   for (size_t i = 0; i < self->build.special_count; i++) {
     const char *token = self->build.specials[i];
-    uint32_t characters = 0;
-    for (const char *c = token; *c != '\0'; c++) characters += (*c & 0xC0) != 0x80;
+    size_t length = strlen(token);
     int32_t id;
-    ATH_TRY(ath_token_list_add(&self->tokens, token, strlen(token), characters, &id));
+    ATH_TRY(ath_token_list_add(&self->tokens, token, length,
+                               (uint32_t)ath_utf8_count(token, length), &id));
     assert(id == (int32_t)i);
   }
   return ATH_OK;

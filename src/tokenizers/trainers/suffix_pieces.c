@@ -83,12 +83,6 @@ static ath_status counts_of_suffixes(const ath_word_list *words, const int32_t *
   return ATH_OK;
 }
 
-static int code_points(const char *text, size_t length) {
-  int count = 0;
-  for (size_t i = 0; i < length; i++) count += !ath_utf8_continues(text[i]);
-  return count;
-}
-
 typedef struct piece_list {
   ath_seed_piece *pieces;
   size_t count, capacity;
@@ -122,7 +116,7 @@ static ath_status add_node(const suffix_view *self, size_t first, size_t last, s
   assert(first < last && count >= last - first);
   const char *bytes = self->text + self->suffixes[first];
   if (length >= PREFIX_MAX || count < 2 || ath_utf8_continues(bytes[0])) return ATH_OK;
-  int characters = code_points(bytes, length);
+  int characters = (int)ath_utf8_count(bytes, length);
   if (characters < 2 || characters > self->max_length) return ATH_OK;
   return push(out, (ath_seed_piece){.first = (uint32_t)first, .last = (uint32_t)last,
                                     .length = (uint8_t)length, .count = count,

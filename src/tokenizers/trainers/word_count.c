@@ -141,7 +141,7 @@ static ath_status add_words(ath_word_table *self, const ath_word_table *other, u
       *left_out += slot->count > 0;
       continue;
     }
-    ath_word_key key = ath_word_key_of(other->text.bytes + slot->at, slot->length);
+    ath_table_key key = ath_table_key_of(other->text.bytes + slot->at, slot->length);
     ATH_TRY(ath_word_table_add(self, &key, slot->count));
   }
   return ATH_OK;

@@ -11,7 +11,7 @@ static ath_word_table *table_of(ath_word_counter *self, uint64_t hash) {
 static ath_status add_late(ath_word_counter *self, ath_word_slot *late) {
   if (late->count == 0) return ATH_OK;
   char word[ATH_WORD_SHORT];
-  ath_word_key key = ath_word_key_again(late, word);
+  ath_table_key key = ath_table_key_again(late, word);
   ATH_TRY(ath_word_table_add(table_of(self, key.hash), &key, late->count));
   late->count = 0;
   return ATH_OK;
@@ -20,7 +20,7 @@ static ath_status add_late(ath_word_counter *self, ath_word_slot *late) {
 /* Lets a recent word wait for its slot. */
 static ath_status make_late(ath_word_counter *self, const ath_word_slot *slot) {
   char word[ATH_WORD_SHORT];
-  ath_word_key key = ath_word_key_again(slot, word);
+  ath_table_key key = ath_table_key_again(slot, word);
   ath_word_table_fetch(table_of(self, key.hash), key.hash);
   ath_word_slot *late = &self->late[self->next_late++ % ATH_LATE_WORDS];
   ATH_TRY(add_late(self, late));
@@ -29,7 +29,7 @@ static ath_status make_late(ath_word_counter *self, const ath_word_slot *slot) {
 }
 
 ath_status ath_word_counter_add(ath_word_counter *self, const char *word, size_t length) {
-  ath_word_key key = ath_word_key_of(word, length);
+  ath_table_key key = ath_table_key_of(word, length);
   if (length > ATH_WORD_SHORT) return ath_word_table_add(table_of(self, key.hash), &key, 1);
   ath_word_slot *recent = &self->recent[key.hash % ATH_RECENT_WORDS];
   if (recent->count > 0 && recent->bytes[0] == key.bytes[0] &&

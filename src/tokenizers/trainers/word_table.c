@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-
+#include "base/mix.h"
 
 enum { FIRST_SIZE = 64 };
 
@@ -15,12 +15,6 @@ void ath_word_table_free(ath_word_table *self) {
   free(self->slots);
   ath_buffer_free(&self->text);
   *self = (ath_word_table){0};
-}
-
-/* Half of the 128-bit product with the other half folded in: every bit of both depends on all. */
-static uint64_t mix(uint64_t a, uint64_t b) {
-  unsigned __int128 product = (unsigned __int128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 static const uint64_t first_key = UINT64_C(0x9E3779B97F4A7C15);
@@ -60,22 +54,22 @@ static void write_short(char *word, size_t length, const uint64_t in[2]) {
 }
 
 static uint64_t hash_of(const uint64_t bytes[2], size_t length) {
-  return mix(bytes[0] ^ length * first_key, bytes[1] ^ second_key);
+  return ath_mix(bytes[0] ^ length * first_key, bytes[1] ^ second_key);
 }
 
 static uint64_t hash_long(const char *word, size_t length) {
   uint64_t hash = length * first_key, two[2];
   for (; length > sizeof two; word += sizeof two, length -= sizeof two) {
     memcpy(two, word, sizeof two);
-    hash = mix(two[0] ^ hash, two[1] ^ second_key);
+    hash = ath_mix(two[0] ^ hash, two[1] ^ second_key);
   }
   read_short(word, length, two);
-  return mix(two[0] ^ hash, two[1] ^ second_key);
+  return ath_mix(two[0] ^ hash, two[1] ^ second_key);
 }
 
-ath_word_key ath_word_key_of(const char *word, size_t length) {
+ath_table_key ath_table_key_of(const char *word, size_t length) {
   assert(length > 0 && length <= UINT32_MAX);
-  ath_word_key key = {.word = word, .length = (uint32_t)length};
+  ath_table_key key = {.word = word, .length = (uint32_t)length};
   if (length <= ATH_WORD_SHORT) {
     read_short(word, length, key.bytes);
   } else {
@@ -86,16 +80,16 @@ ath_word_key ath_word_key_of(const char *word, size_t length) {
   return key;
 }
 
-ath_word_key ath_word_key_again(const ath_word_slot *slot, char word[ATH_WORD_SHORT]) {
+ath_table_key ath_table_key_again(const ath_word_slot *slot, char word[ATH_WORD_SHORT]) {
   assert(slot->length <= ATH_WORD_SHORT);
   write_short(word, slot->length, slot->bytes);
-  return (ath_word_key){.word = word, .length = slot->length,
+  return (ath_table_key){.word = word, .length = slot->length,
                         .bytes = {slot->bytes[0], slot->bytes[1]},
                         .hash = hash_of(slot->bytes, slot->length)};
 }
 
 /* The slot that has the word, or the free one that would take it. */
-static ath_word_slot *find(const ath_word_table *self, const ath_word_key *key) {
+static ath_word_slot *find(const ath_word_table *self, const ath_table_key *key) {
   size_t mask = self->size - 1;
   for (size_t i = key->hash & mask;; i = (i + 1) & mask) {
     ath_word_slot *slot = &self->slots[i];
@@ -119,7 +113,7 @@ static ath_status grow(ath_word_table *self) {
   for (size_t i = 0; i < old.size; i++) {
     const ath_word_slot *slot = &old.slots[i];
     if (slot->count == 0) continue;
-    ath_word_key key = ath_word_key_of(self->text.bytes + slot->at, slot->length);
+    ath_table_key key = ath_table_key_of(self->text.bytes + slot->at, slot->length);
     *find(self, &key) = *slot;
   }
   free(old.slots);
@@ -127,7 +121,7 @@ static ath_status grow(ath_word_table *self) {
   return ATH_OK;
 }
 
-ath_status ath_word_table_add(ath_word_table *self, const ath_word_key *key, uint64_t count) {
+ath_status ath_word_table_add(ath_word_table *self, const ath_table_key *key, uint64_t count) {
   assert(count > 0);
   if (self->used * 3 >= self->size * 2) ATH_TRY(grow(self));
   ath_word_slot *slot = find(self, key);

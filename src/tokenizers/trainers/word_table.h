@@ -10,17 +10,17 @@
 
 /* A word and its hash, found out once. Of up to sixteen bytes the key, with the length, is the
  * word itself: comparing it needs no look at the text. */
-typedef struct ath_word_key {
+typedef struct ath_table_key {
   const char *word;
   uint32_t length;
   uint64_t bytes[2]; /* of a longer word: its hash, and its last eight bytes */
   uint64_t hash;     /* the low bits choose the slot; the high ones are left to who spreads words
                       * over tables */
-} ath_word_key;
+} ath_table_key;
 
 enum { ATH_WORD_SHORT = 16 };
 
-ath_word_key ath_word_key_of(const char *word, size_t length);
+ath_table_key ath_table_key_of(const char *word, size_t length);
 
 typedef struct ath_word_slot {
   uint64_t bytes[2]; /* as in the key */
@@ -36,7 +36,7 @@ typedef struct ath_word_table {
 } ath_word_table;
 
 /* The key of a short word that a slot has, which is written out as well. */
-ath_word_key ath_word_key_again(const ath_word_slot *slot, char word[ATH_WORD_SHORT]);
+ath_table_key ath_table_key_again(const ath_word_slot *slot, char word[ATH_WORD_SHORT]);
 
 void ath_word_table_free(ath_word_table *self);
 
@@ -46,7 +46,7 @@ static inline void ath_word_table_fetch(const ath_word_table *self, uint64_t has
 }
 
 /* Adds `count` to a word's, which may be new. */
-ath_status ath_word_table_add(ath_word_table *self, const ath_word_key *key, uint64_t count)
+ath_status ath_word_table_add(ath_word_table *self, const ath_table_key *key, uint64_t count)
     ATH_MUST_CHECK;
 
 #endif
