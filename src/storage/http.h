@@ -1,0 +1,71 @@
+/* http.h: one HTTP exchange after another, through libcurl, which is loaded when it is first
+ * needed: linked, it and what it needs would take thirty times as long to load as the program.
+ *
+ * A client keeps its connections open between exchanges. An answer of any number is no failure of
+ * the exchange: the caller looks at `status`. What fails is what gave no answer: no connection,
+ * one that was cut, a certificate that is not trusted, a time that ran out (ATH_IO, naming the
+ * host and what happened), or `stop` (ATH_INTERRUPTED). Nothing is tried twice here: retry.h.
+ *
+ * Certificates are checked against the system's (CURL_CA_BUNDLE, SSL_CERT_FILE); proxies are those
+ * of the environment (https_proxy, no_proxy), as for curl. */
+#ifndef ATHANOR_STORAGE_HTTP_H
+#define ATHANOR_STORAGE_HTTP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "athanor/status.h"
+#include "base/buffer.h"
+
+typedef struct ath_http ath_http;
+ath_status ath_http_create(ath_http **out) ATH_MUST_CHECK; /* one thread at a time uses it */
+void ath_http_destroy(ath_http *self);                     /* NULL is allowed */
+
+typedef struct ath_http_header {
+  const char *name, *value;
+} ath_http_header;
+
+enum { ATH_HTTP_HEADERS_MAX = 24, ATH_HTTP_URL_MAX = 8192 };
+
+typedef struct ath_http_request {
+  const char *method; /* "GET", "HEAD", "POST", "PUT", "DELETE" */
+  const char *url;
+  ath_http_header headers[ATH_HTTP_HEADERS_MAX]; /* up to the first without a name */
+  const char *bearer; /* "Authorization: Bearer …", or NULL; never sent to another origin (scheme,
+                         host, port) that a redirect leads to, never printed */
+  int redirects;      /* how many are followed; with 0 a 3xx is the answer */
+  double seconds;     /* of the whole exchange; 0: as long as bytes move (30 s without is a failure) */
+  const volatile sig_atomic_t *stop; /* or NULL */
+
+  /* What is sent: `body`, or what `read` brings, of `size` bytes in all. `read` may be asked to
+   * begin again (at == 0) where a redirect repeats the body. */
+  const void *body;
+  uint64_t size;
+  ath_status (*read)(void *context, uint64_t at, void *bytes, size_t room, size_t *count);
+  void *read_context;
+
+  /* Where the answer's body goes: appended to `text`, whose maximum bounds it (ATH_INVALID), but
+   * for answers 200–299, which `take` gets where it is given. */
+  ath_buffer *text;
+  ath_status (*take)(void *context, const void *bytes, size_t count);
+  void *take_context;
+} ath_http_request;
+
+/* The answer's lines lie in the client and stay until its next exchange. */
+typedef struct ath_http_answer {
+  int status;       /* 200, 404, … */
+  const char *url;  /* where it came from in the end */
+  double retry_after; /* seconds, from Retry-After as a number or a date; −1: not said */
+} ath_http_answer;
+
+ath_status ath_http_exchange(ath_http *self, const ath_http_request *request,
+                             ath_http_answer *answer) ATH_MUST_CHECK;
+/* A header of the last answer by its name, in any case; NULL if it has none. */
+const char *ath_http_header_of(const ath_http *self, const char *name);
+
+/* "a b/ä" → "a%20b%2F%C3%A4": RFC 3986's unreserved characters and those in `keep` stay. */
+ath_status ath_http_escape(ath_buffer *out, const char *text, const char *keep) ATH_MUST_CHECK;
+
+#endif
