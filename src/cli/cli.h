@@ -109,6 +109,15 @@ typedef struct ath_cli_files {
 ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
 void ath_cli_files_free(ath_cli_files *self);
 
+/* The local path of what a command was given as a model, a tokenizer or a dataset; it holds
+ * ATH_PATH_MAX bytes (storage/file.h). A path that is there stands for itself, and so does one that
+ * looks like nothing else. */
+typedef enum ath_cli_wanted { ATH_CLI_MODEL, ATH_CLI_TOKENIZER, ATH_CLI_DATA } ath_cli_wanted;
+ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) ATH_MUST_CHECK;
+ath_status ath_cli_load_tokenizer(const char *given, ath_tokenizer **out) ATH_MUST_CHECK;
+/* Those of a run's settings, which get the paths in their place. */
+ath_status ath_cli_locate_settings(ath_train_options *values) ATH_MUST_CHECK;
+
 /* Whether it is a terminal that knows escape sequences. */
 bool ath_cli_may_steer(int descriptor);
 

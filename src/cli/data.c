@@ -106,7 +106,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
 
   ath_tokenizer *tokenizer = NULL;
   ath_prepare_report report;
-  ATH_TRY(ath_tokenizer_load(tokenizer_path, &tokenizer));
+  ATH_TRY(ath_cli_load_tokenizer(tokenizer_path, &tokenizer));
   ath_cli_catch_signals();
   options.stop = &ath_cli_stop;
   ath_status status = ath_prepare(tokenizer, &options, &report);

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "cli/cli.h"
 #include "data/manifest.h"
+#include "storage/file.h"
 
 typedef struct sample {
   const ath_tokenizer *tokenizer; /* NULL: no text */
@@ -113,12 +114,13 @@ static ath_status run_inspect(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   if (operands.count != 1) return ath_fail(ATH_USAGE, "name one folder of shards");
-  const char *folder = operands.items[0];
+  char folder[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_DATA, operands.items[0], folder));
   ath_tokenizer *tokenizer = NULL;
   ath_dataset *data = NULL;
   sample s = {.text = ath_buffer_make(1 << 24)};
   ath_status status = ATH_OK;
-  if (tokenizer_path != NULL) status = ath_tokenizer_load(tokenizer_path, &tokenizer);
+  if (tokenizer_path != NULL) status = ath_cli_load_tokenizer(tokenizer_path, &tokenizer);
   s.tokenizer = tokenizer;
   if (status == ATH_OK) status = ath_dataset_open(folder, &data);
   if (status == ATH_OK) status = inspect(folder, data, &s, limit, json);

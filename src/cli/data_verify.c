@@ -3,15 +3,18 @@
 
 #include "athanor/dataset.h"
 #include "cli/cli.h"
+#include "storage/file.h"
 
 static ath_status run_verify(const ath_command *self, int argc, char **argv) {
   const ath_option table[] = {{0}};
   ath_operands operands;
+  char folder[ATH_PATH_MAX];
   ath_dataset *data = NULL;
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   if (operands.count != 1) return ath_fail(ATH_USAGE, "name one folder of shards");
-  ATH_TRY(ath_dataset_open(operands.items[0], &data));
+  ATH_TRY(ath_cli_locate(ATH_CLI_DATA, operands.items[0], folder));
+  ATH_TRY(ath_dataset_open(folder, &data));
   ath_status status = ath_dataset_verify(data);
   if (status == ATH_OK)
     printf("%" PRIu64 " records: every checksum matches\n", ath_dataset_size(data));

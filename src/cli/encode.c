@@ -271,7 +271,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   if (operands.done) return ATH_OK;
   ATH_TRY(check_wishes(&w, &operands));
   ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_load(w.folder, &tokenizer));
+  ATH_TRY(ath_cli_load_tokenizer(w.folder, &tokenizer));
   ath_status status = encode_with(tokenizer, &w, &operands);
   ath_tokenizer_destroy(tokenizer);
   return status;

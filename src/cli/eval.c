@@ -2,6 +2,7 @@
 #include "athanor/train.h"
 #include "base/buffer.h"
 #include "cli/cli.h"
+#include "storage/file.h"
 
 static ath_status print_json(const ath_eval_result *result) {
   ath_buffer text = ath_buffer_make(1 << 12);
@@ -48,7 +49,10 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
                           .seed = (uint64_t)seed, .max_samples = (uint64_t)samples,
                           .mesh = mesh};
   ath_eval_result result;
-  ATH_TRY(ath_evaluate(model, data, device, &how, &result));
+  char model_path[ATH_PATH_MAX], data_path[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_MODEL, model, model_path));
+  ATH_TRY(ath_cli_locate(ATH_CLI_DATA, data, data_path));
+  ATH_TRY(ath_evaluate(model_path, data_path, device, &how, &result));
   if (json) return print_json(&result);
   printf("loss %.4f, perplexity %.2f, accuracy %.2f %% over %.0f masked positions of %llu "
          "records\n", result.loss, result.perplexity, 100 * result.accuracy, result.scored,

@@ -5,6 +5,7 @@
 #include "athanor/model.h"
 #include "base/buffer.h"
 #include "cli/cli.h"
+#include "storage/file.h"
 
 enum { OUTPUT_BYTES_MAX = 1 << 28, TOKEN_COLUMN = 16 };
 
@@ -102,7 +103,9 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   ath_filler *filler = NULL;
-  ATH_TRY(ath_filler_open(model, device, &filler));
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_MODEL, model, path));
+  ATH_TRY(ath_filler_open(path, device, &filler));
   ath_status status = ATH_OK;
   for (int i = 0; i < operands.count && status == ATH_OK; i++)
     status = fill(filler, operands.items[i], (int)top_k, json);

@@ -96,7 +96,7 @@ static ath_status measure(bench *self, const char *folder, bool json) {
   if (self->text.length == 0) return ath_fail(ATH_INVALID, "%s: is empty", self->path);
   ath_tokenizer *tokenizer;
   double began = seconds_now();
-  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  ATH_TRY(ath_cli_load_tokenizer(folder, &tokenizer));
   self->load = seconds_now() - began;
   self->tokenizer = tokenizer;
   encode_all(self);

@@ -76,7 +76,7 @@ static ath_status run_decode(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  ATH_TRY(ath_cli_load_tokenizer(folder, &tokenizer));
   decoder d = {.tokenizer = tokenizer, .skip_special = skip,
                .line = ath_buffer_make(OUTPUT_LIMIT)};
   ath_status status = decode_all(&d, &operands);

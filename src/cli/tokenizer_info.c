@@ -141,7 +141,7 @@ static ath_status run_info(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   ath_tokenizer *tokenizer;
-  ATH_TRY(ath_tokenizer_load(folder, &tokenizer));
+  ATH_TRY(ath_cli_load_tokenizer(folder, &tokenizer));
   ath_status status = ATH_OK;
   const char *hash = ath_tokenizer_hash(tokenizer);
   ath_buffer out = ath_buffer_make(OUTPUT_LIMIT);

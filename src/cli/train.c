@@ -36,7 +36,8 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   if (status == ATH_OK && !operands.done) {
     ath_cli_catch_signals();
     values.stop = &ath_cli_stop;
-    status = ath_train(&values, &summary);
+    status = ath_cli_locate_settings(&values);
+    if (status == ATH_OK) status = ath_train(&values, &summary);
     if (summary.process > 0) {
       /* the first process tells */
     } else if (json && (status == ATH_OK || (status == ATH_INTERRUPTED && summary.steps > 0))) {
