@@ -154,6 +154,7 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(find_config(self, &config));
   ATH_TRY(ath_model_create(&config, &self->model));
   adopt_config(self);
+  ATH_TRY(ath_run_compare(self));
   ATH_TRY(open_batches(self));
   return make_schedule(self);
 }

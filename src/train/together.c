@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/outcome.h"
+#include "train/state_json.h"
 
 /* --- joining ------------------------------------------------------------------------------- */
 
@@ -108,6 +109,73 @@ ath_status ath_run_agree_number(ath_run *self, double *value) {
   ATH_TRY(ath_run_agree(self, ATH_OK, &bits));
   memcpy(value, &bits, sizeof bits);
   return ATH_OK;
+}
+
+/* --- comparing ------------------------------------------------------------------------------- */
+
+enum { SETTINGS_BYTES_MAX = 1 << 16 };
+
+/* FNV-1a (Fowler, Noll, Vo). */
+static int64_t hash_of(const char *text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (; *text != '\0'; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+  return (int64_t)hash;
+}
+
+/* The text of one of them, a few words of each at a time. The caller frees it. */
+static ath_status hear_text(ath_run *self, const char *mine, int from, size_t longest,
+                            char **out) {
+  size_t size = strlen(mine) + 1;
+  *out = calloc(longest + sizeof(message), 1);
+  if (*out == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a process's settings");
+  ath_status status = ATH_OK;
+  for (size_t at = 0; at < longest && status == ATH_OK; at += sizeof(message)) {
+    message said = {.first = 0}, *all = NULL;
+    if (at < size) memcpy(&said, mine + at, size - at < sizeof said ? size - at : sizeof said);
+    status = ath_backend_tell(self->backend, said.words);
+    if (status == ATH_OK) status = hear(self, 0, &all);
+    if (status == ATH_OK) memcpy(*out + at, &all[from], sizeof said);
+    free(all);
+  }
+  return status;
+}
+
+/* Which process's hash is not the first's, 0 if none; and the longest text, its NUL included. */
+static int find_other(const message *all, int processes, size_t *longest) {
+  int other = 0;
+  *longest = 0;
+  for (int p = processes - 1; p >= 0; p--) {
+    if (all[p].first != all[0].first) other = p;
+    if (all[p].second >= (int64_t)*longest) *longest = (size_t)all[p].second + 1;
+  }
+  return other;
+}
+
+static ath_status compare(ath_run *self, const char *mine) {
+  message said = {.first = hash_of(mine), .second = (int64_t)strlen(mine)}, *all;
+  size_t longest;
+  ATH_TRY(ath_backend_tell(self->backend, said.words));
+  ATH_TRY(hear(self, 0, &all));
+  int other = find_other(all, self->group.processes, &longest);
+  free(all);
+  if (other == 0) return ATH_OK;
+  if (longest > SETTINGS_BYTES_MAX)
+    return ath_fail(ATH_INTERNAL, "a process tells %zu bytes of settings", longest);
+  char *theirs;
+  ath_status status = hear_text(self, mine, other, longest, &theirs);
+  self->agreed = status == ATH_OK;
+  if (status == ATH_OK) status = ath_state_json_differ(theirs, mine, other);
+  free(theirs);
+  return status;
+}
+
+ath_status ath_run_compare(ath_run *self) {
+  char *mine;
+  if (self->group.processes == 1) return ATH_OK;
+  ATH_TRY(ath_state_json_describe(self, &mine));
+  ath_status status = compare(self, mine);
+  free(mine);
+  return status;
 }
 
 /* --- steps --------------------------------------------------------------------------------- */

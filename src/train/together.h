@@ -11,6 +11,9 @@ ath_status ath_run_join(ath_run *self) ATH_MUST_CHECK;
 /* Of each batch what this process has to read. */
 ath_share ath_run_share(const ath_run *self);
 
+/* ATH_MISMATCH, with the settings that differ, in all processes, if one was started otherwise. */
+ath_status ath_run_compare(ath_run *self) ATH_MUST_CHECK;
+
 /* Process 0's value for all; when its status is a failure, the others fail too. */
 ath_status ath_run_agree(ath_run *self, ath_status status, int64_t *value) ATH_MUST_CHECK;
 ath_status ath_run_agree_number(ath_run *self, double *value) ATH_MUST_CHECK;

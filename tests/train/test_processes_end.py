@@ -87,6 +87,18 @@ def test_a_mesh_that_leaves_devices_out_is_refused(runs, tmp_path):
     assert "process 0 of 2" in out + err or "process 1 of 2" in out + err
 
 
+def test_processes_started_with_different_settings_are_told_which(runs, tmp_path):
+    """As on two hosts, whose copies of the settings differ."""
+    words = runs.train(tmp_path / "run", MESH, "--max-steps", "4")
+    run = subprocess.run([*MPIRUN, "-n", "1", *words, ":", "-n", "1", *words, "--learning-rate",
+                          "0.25", "--eval-steps", "2", "--threads", "2"], capture_output=True,
+                         text=True, timeout=SECONDS, env=runs.environment())
+    assert run.returncode == 5
+    assert "process 1 was started otherwise: eval_steps is 2, here 0; learning_rate is 0.25, " \
+        "here 0.001. All processes" in run.stderr
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("version,words", [
     ("0.81", "2 processes were started, but its plugin"),
     ("0.115", "Unexpected option name passed to PJRT_Client_Create: num_nodes")])
