@@ -83,6 +83,7 @@ ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void
     ATH_TRY(ath_buffer_append(&out->text, line.bytes, line.length));
     out->count++;
   }
+  out->next = self->next;
   return ATH_OK;
 }
 

@@ -34,13 +34,14 @@ typedef struct ath_block_line {
 } ath_block_line;
 
 /* Some lines, about ATH_BLOCK_BYTES of text in all. A single line may be longer. */
-enum { ATH_BLOCK_LINES = 8192, ATH_BLOCK_BYTES = 4 << 20 };
+enum { ATH_BLOCK_LINES = 8192, ATH_BLOCK_BYTES = 1 << 19 };
 typedef struct ath_block {
   const char *const *inputs; /* the files' names, for messages */
   ath_buffer text;
   ath_block_line *lines; /* [ATH_BLOCK_LINES] */
   size_t count;
-  bool ended; /* the input is at its end */
+  ath_place next; /* the line behind the block */
+  bool ended;     /* the input is at its end */
 } ath_block;
 
 ath_status ath_block_create(ath_block *out) ATH_MUST_CHECK;

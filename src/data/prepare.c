@@ -16,6 +16,7 @@
 #include "data/corpus.h"
 #include "data/encode_block.h"
 #include "data/output.h"
+#include "data/pipeline.h"
 #include "data/split.h"
 
 typedef struct preparation {
@@ -26,6 +27,8 @@ typedef struct preparation {
   ath_manifest manifests[ATH_SPLITS_MAX]; /* of a dataset found finished */
   size_t count;
   int train, validation; /* numbers of the splits, or −1 for one that gets no lines */
+  ath_corpus corpus;
+  ath_encoder encoder;
   uint64_t total_bytes, lines, tokens;
   struct timespec began;
   int folder; /* open and locked while we write into it */
@@ -66,23 +69,24 @@ static int choose(const void *context, const ath_place *place, const char *text,
 }
 
 /* Hands the lines to their splits, in order. The journal learns of a shard once it is complete. */
-static ath_status write_block(preparation *self, ath_block_encoder *encoder,
-                              const ath_block *block) {
-  for (size_t i = 0; i < block->count; i++) {
-    const ath_block_line *line = &block->lines[i];
+static ath_status write_lines(preparation *self, const ath_encoded_block *block) {
+  const int32_t *ids = block->ids;
+  for (size_t i = 0; i < block->text.count; i++) {
+    const ath_block_line *line = &block->text.lines[i];
     ath_split *split = &self->splits[line->split];
     assert(line->split >= 0 && (size_t)line->split < self->count);
-    const int32_t *ids = ath_block_encoder_ids(encoder, block, i);
-    self->tokens += line->tokens;
     ATH_TRY(ath_split_add(split, ids, line->tokens, &line->place));
+    ids += line->tokens;
     if (split->noted < split->shards.count)
       ATH_TRY(ath_output_note(self->options->output, split));
   }
+  assert(ids == block->ids + block->count);
+  self->tokens += block->count;
   return ATH_OK;
 }
 
 /* Bytes of the text read so far; a continued run begins where it goes on. */
-static void report_progress(const preparation *self, const ath_corpus *corpus, int finished) {
+static void report_progress(const preparation *self, const ath_place *reached, int finished) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   double seconds = (double)(now.tv_sec - self->began.tv_sec) +
@@ -90,10 +94,10 @@ static void report_progress(const preparation *self, const ath_corpus *corpus, i
   ath_progress progress = {.task = "data: preparing", .total = self->total_bytes, .unit = "bytes",
                            .rate_unit = "tokens/s", .finished = finished};
   const json_t *inputs = json_object_get(self->recipe, "inputs");
-  for (size_t i = 0; i < corpus->next.file; i++)
+  for (size_t i = 0; i < reached->file; i++)
     progress.done += (uint64_t)json_integer_value(
         json_object_get(json_array_get(inputs, i), "bytes"));
-  progress.done += corpus->next.byte;
+  progress.done += reached->byte;
   if (seconds > 0) progress.rate = (double)self->tokens / seconds;
   ath_log_progress(&progress);
 }
@@ -107,19 +111,39 @@ static ath_status stopped(const preparation *self) {
                   "on from there", self->options->output, shards, shards == 1 ? "" : "s");
 }
 
-/* Reading, encoding and writing take turns; encoding is nearly all of the time, and the only part
- * that threads share. */
-static ath_status write_all(preparation *self, ath_corpus *corpus, ath_block_encoder *encoder,
-                            ath_block *block) {
+/* The steps of the pipeline (pipeline.h). */
+static ath_status read_block(void *context, void *block, bool *ended) {
+  preparation *self = context;
+  ath_block *text = &((ath_encoded_block *)block)->text;
+  ATH_TRY(ath_corpus_read(&self->corpus, choose, self, text));
+  *ended = text->ended;
+  return ATH_OK;
+}
+
+static ath_status encode_block(void *context, void *block, int thread) {
+  const preparation *self = context;
+  return ath_encoder_run(&self->encoder, block, thread);
+}
+
+static ath_status write_block(void *context, void *block) {
+  preparation *self = context;
+  const ath_encoded_block *encoded = block;
   const ath_prepare_options *o = self->options;
-  do {
-    ATH_TRY(ath_corpus_read(corpus, choose, self, block));
-    ATH_TRY(ath_block_encoder_run(encoder, block));
-    ATH_TRY(write_block(self, encoder, block));
-    report_progress(self, corpus, block->ended);
-    if (!block->ended && o->stop != NULL && *o->stop) return stopped(self);
-  } while (!block->ended);
-  self->lines = corpus->next.global;
+  ATH_TRY(write_lines(self, encoded));
+  report_progress(self, &encoded->text.next, encoded->text.ended);
+  if (encoded->text.ended) self->lines = encoded->text.next.global;
+  return !encoded->text.ended && o->stop != NULL && *o->stop ? stopped(self) : ATH_OK;
+}
+
+static ath_status write_all(preparation *self) {
+  size_t count = ath_pipeline_blocks(self->encoder.threads);
+  ath_encoded_block **blocks;
+  const ath_pipeline steps = {read_block, encode_block, write_block, self};
+  ATH_TRY(ath_encoded_blocks_create(count, &blocks));
+  ath_status status = ath_pipeline_run(&steps, (void *const *)blocks, count,
+                                       self->encoder.threads);
+  ath_encoded_blocks_free(blocks, count);
+  ATH_TRY(status);
   for (size_t i = 0; i < self->count; i++) ATH_TRY(ath_split_finish(&self->splits[i]));
   return ATH_OK;
 }
@@ -130,18 +154,13 @@ static ath_status run(preparation *self) {
   ath_place from = self->splits[0].from;
   for (size_t i = 1; i < self->count; i++)
     if (self->splits[i].from.global < from.global) from = self->splits[i].from;
-  ath_corpus corpus;
-  ath_block block;
-  ath_block_encoder *encoder = NULL;
   const ath_prepare_options *o = self->options;
   if (from.file >= o->input_count) return ath_fail(ATH_INVALID, "the journal is out of range");
-  ATH_TRY(ath_corpus_open(o->inputs, o->input_count, &from, &corpus));
-  ath_status status = ath_block_create(&block);
-  if (status == ATH_OK) status = ath_block_encoder_create(self->tokenizer, o->threads, &encoder);
-  if (status == ATH_OK) status = write_all(self, &corpus, encoder, &block);
-  ath_block_encoder_destroy(encoder);
-  ath_block_free(&block);
-  ath_corpus_close(&corpus);
+  ATH_TRY(ath_corpus_open(o->inputs, o->input_count, &from, &self->corpus));
+  ath_status status = ath_encoder_create(self->tokenizer, o->threads, &self->encoder);
+  if (status == ATH_OK) status = write_all(self);
+  ath_encoder_free(&self->encoder);
+  ath_corpus_close(&self->corpus);
   return status;
 }
 
