@@ -191,7 +191,7 @@ static ath_status check_sizes(const preparation *self) {
 static ath_status write_manifests(const preparation *self) {
   for (size_t i = 0; i < self->count; i++) {
     const ath_split *split = &self->splits[i];
-    assert(split->filled < split->max_length && split->open_records == 0);
+    assert(split->filled < split->max_length && split->open.records == 0);
     ath_manifest manifest = {.recipe = self->recipe, .max_length = split->max_length,
                              .lines = self->lines, .records = split->records,
                              .shards = split->shards, .dropped_tokens = (uint64_t)split->filled};

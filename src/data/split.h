@@ -3,19 +3,13 @@
 #ifndef ATHANOR_DATA_SPLIT_H
 #define ATHANOR_DATA_SPLIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "athanor/tfrecord.h"
 #include "data/corpus.h"
-#include "data/manifest.h"
-#include "storage/file.h"
+#include "data/shard.h"
 
 typedef struct ath_split {
   const char *name; /* "train" */
   char folder[ATH_PATH_MAX];
   int max_length;
-  uint64_t shard_records, shard_bytes; /* one of them is 0 */
 
   /* What is safe on disk, and where the text goes on after it. A shard ends where a record ends,
    * so there is no remainder to be kept with the place. */
@@ -25,11 +19,8 @@ typedef struct ath_split {
   size_t noted;     /* of the complete shards, how many the journal tells of */
 
   ath_place from; /* of this run: tokens before it are in the shards already */
-  int32_t *tokens; /* of the record being filled, and as many ones, for the attention mask */
-  int filled;
-  ath_tfrecord_writer *writer; /* of the open shard, NULL when it has no record yet */
-  uint64_t open_records, record_bytes;
-  ath_buffer example;
+  ath_shard open; /* and in it the record that is being filled, so far with */
+  int filled;     /* … tokens */
 } ath_split;
 
 /* Prepares writing into `folder`; `shards` and `place` may be set afterwards, before the first
