@@ -10,6 +10,7 @@
 #include "cli/download.h"
 #include "formats/sha256.h"
 #include "formats/zip.h"
+#include "storage/http.h"
 
 enum { PAGE_MAX = 1 << 24, ORIGIN_MAX = 256, FOLDERS = 3 };
 static const uint64_t WHEEL_MAX = (uint64_t)1 << 30;
@@ -116,7 +117,7 @@ static ath_status unpack(const ath_wheel *self, const char *wheel, const char *p
 
 /* The page lists files as links: <a href="…/libtpu-….whl#sha256=…">. */
 static ath_status find_link(const ath_wheel *self, const ath_buffer *page, const char *page_url,
-                            char **out) {
+                            char out[ATH_HTTP_URL_MAX]) {
   const char *at = page->bytes != NULL ? page->bytes : "";
   while ((at = strstr(at, "href=\"")) != NULL) {
     at += strlen("href=\"");
@@ -125,7 +126,7 @@ static ath_status find_link(const ath_wheel *self, const ath_buffer *page, const
     if (path >= name && memcmp(at + path - name, self->file, name) == 0) {
       char *link = strndup(at, length);
       if (link == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a link");
-      ath_status status = ath_download_resolve(page_url, link, out);
+      ath_status status = ath_http_resolve(page_url, link, out);
       free(link);
       return status;
     }
@@ -134,7 +135,8 @@ static ath_status find_link(const ath_wheel *self, const ath_buffer *page, const
   return ath_fail(ATH_NOT_FOUND, "%s: the index has no file %s", page_url, self->file);
 }
 
-static ath_status find_url(const ath_wheel *self, const char *index, char **out) {
+static ath_status find_url(const ath_wheel *self, const char *index,
+                           char out[ATH_HTTP_URL_MAX]) {
   char page_url[ATH_PATH_MAX];
   size_t length = strlen(index);
   while (length > 0 && index[length - 1] == '/') length--;
@@ -150,14 +152,12 @@ static ath_status find_url(const ath_wheel *self, const char *index, char **out)
 
 static ath_status download(const ath_wheel *self, const char *index, const char *folder,
                            const char *path) {
-  char wheel[ATH_PATH_MAX], task[128], *url;
+  char wheel[ATH_PATH_MAX], task[128], url[ATH_HTTP_URL_MAX];
   ATH_TRY(ath_path_join(wheel, folder, "wheel.tmp-download"));
-  ATH_TRY(find_url(self, index, &url));
+  ATH_TRY(find_url(self, index, url));
   snprintf(task, sizeof task, "downloading %s", self->project);
-  ath_status status = ath_download_file(url, wheel, WHEEL_MAX, task);
-  free(url);
-  if (status != ATH_OK) return status;
-  status = unpack(self, wheel, path);
+  ATH_TRY(ath_download_file(url, wheel, WHEEL_MAX, task));
+  ath_status status = unpack(self, wheel, path);
   unlink(wheel);
   return status;
 }

@@ -55,8 +55,8 @@ ath_status ath_object_rename(const char *from, const char *to) ATH_MUST_CHECK;
 
 /* A local path with the object's or the folder's content: the path itself when it is local, else a
  * copy in the cache (ATHANOR_CACHE_DIR, default ~/.cache/athanor/gs), fetched in parallel where it
- * is not there in this version. The cache holds at most ATHANOR_CACHE_SIZE (default 50 GB): what was
- * used longest ago goes first, never what this process uses. `path` must hold ATH_LOCATION_MAX. */
+ * is not there in this version. The cache holds at most ATHANOR_CACHE_SIZE (default 50 GB): what
+ * was used longest ago goes first, never what this process uses. `path` holds ATH_LOCATION_MAX. */
 ath_status ath_cache_fetch(const char *location, char *path) ATH_MUST_CHECK;
 
 #endif
