@@ -72,6 +72,12 @@ typedef struct ath_operands {
 ath_status ath_cli_parse(const ath_command *command, const ath_option *options, int argc,
                          char **argv, ath_operands *operands) ATH_MUST_CHECK;
 
+/* Set: commands are not to run. The parsers say that they are done once everything is read, as for
+ * --help. */
+extern bool ath_cli_only_check;
+/* Runs the command whose words these are; their order may change. */
+ath_status ath_cli_dispatch(int argc, char **argv) ATH_MUST_CHECK;
+
 /* The same for a command that takes a run's settings: options of its own (ended by one without a
  * name; no lists), --config FILE, and one for each setting. `values` must be initialised, and is
  * the caller's to free also after a failure. */
@@ -135,7 +141,7 @@ extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_enco
 extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
     ath_command_data_verify;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
-    ath_command_export, ath_command_plan;
+    ath_command_export, ath_command_plan, ath_command_run;
 extern const ath_command ath_command_plugins_list, ath_command_plugins_install,
     ath_command_devices;
 

@@ -13,7 +13,7 @@ static const ath_command *const commands[] = {
   &ath_command_tokenizer_info,  &ath_command_tokenizer_bench,  &ath_command_tokenizer_convert,
   &ath_command_data_prepare,    &ath_command_data_inspect,
   &ath_command_data_verify,     &ath_command_train,            &ath_command_eval,
-  &ath_command_fill_mask,       &ath_command_export,
+  &ath_command_fill_mask,       &ath_command_export,           &ath_command_run,
   &ath_command_plan,
   &ath_command_plugins_list,    &ath_command_plugins_install,  &ath_command_devices,
 };
@@ -114,7 +114,6 @@ static bool print_group(int argc, char **argv) {
 }
 
 /* "athanor help COMMAND" is COMMAND --help. */
-static ath_status dispatch(int argc, char **argv);
 static ath_status help(int argc, char **argv) {
   char option[] = "--help", *words[4] = {NULL};
   int count = 0;
@@ -123,10 +122,10 @@ static ath_status help(int argc, char **argv) {
     count++;
   }
   words[count++] = option;
-  return dispatch(count, words);
+  return ath_cli_dispatch(count, words);
 }
 
-static ath_status dispatch(int argc, char **argv) {
+ath_status ath_cli_dispatch(int argc, char **argv) {
   if (argc == 0) {
     print_help();
     return ath_fail(ATH_USAGE, "no command given");
@@ -158,7 +157,7 @@ static ath_status finish_output(void) {
 
 int main(int argc, char **argv) {
   ath_cli_show_progress();
-  ath_status status = dispatch(argc - 1, argv + 1);
+  ath_status status = ath_cli_dispatch(argc - 1, argv + 1);
   if (status == ATH_OK) status = finish_output();
   else fflush(stdout);
   if (status != ATH_OK) {

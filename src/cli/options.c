@@ -10,6 +10,8 @@
 enum { OPTIONS_MAX = 128, HELP_COLUMN = 32, HELP_WIDTH = 80,
        HELP_TEXT_MAX = 512, NAME_MAX_LENGTH = 64 };
 
+bool ath_cli_only_check;
+
 /* --- help ---------------------------------------------------------------------------------- */
 
 /* The columns that `bytes` bytes of text take: characters, which for UTF-8 are the bytes that do
@@ -228,5 +230,6 @@ ath_status ath_cli_parse(const ath_command *command, const ath_option *options, 
     if (o->required && !given[o - options])
       return ath_fail(ATH_USAGE, "athanor %s needs --%s %s; see athanor %s --help", command->name,
                       o->name, o->placeholder != NULL ? o->placeholder : "", command->name);
+  operands->done = ath_cli_only_check;
   return ATH_OK;
 }

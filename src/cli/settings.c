@@ -67,7 +67,7 @@ static ath_status parse_copy(const ath_command *self, const table *options, int 
   memcpy(copy, argv, (size_t)argc * sizeof *copy);
   ath_operands operands;
   ath_status status = ath_cli_parse(self, options->options, argc, copy, &operands);
-  *done = operands.done;
+  *done = operands.done && !ath_cli_only_check;
   free(copy);
   return status;
 }

@@ -33,6 +33,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_operands operands = {0};
   ATH_TRY(ath_train_options_init(&values));
   ath_status status = ath_cli_parse_settings(self, own, argc, argv, &values, &operands);
+  if (status == ATH_OK && ath_cli_only_check) status = ath_train_options_check(&values);
   if (status == ATH_OK && !operands.done) {
     ath_cli_catch_signals();
     values.stop = &ath_cli_stop;
