@@ -1,8 +1,9 @@
 /* run.c: `athanor run`: commands one after another, from a file. What a finished stage was called
- * with, and the sizes and times of the files it was given, is noted in output_dir/.athanor/run.json:
+ * with, and the sizes and times of the files it was given, is noted in
+ * output_dir/.athanor/run.json:
  *
  *     {"format": "athanor-run", "version": 1,
- *      "stages": [{"command": ["tokenizer", "train", …], "inputs": ["text.txt 9012 17650…"]}, …]} */
+ *      "stages": [{"command": ["tokenizer", "train", …], "inputs": ["text.txt 9012 176…"]}, …]} */
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -247,9 +248,9 @@ const ath_command ath_command_run = {
       "  stages:\n"
       "    - tokenizer train: {input: \"${text}\", output: \"${output_dir}/tokenizer\"}\n"
       "    - fill-mask: {model: \"${output_dir}\", arguments: [\"Paris is [MASK].\"]}\n\n"
-      "All of it is checked before the first command runs. A stage whose result is there, from the\n"
-      "same command and input files, is kept, unless one before it was made anew; a stage that\n"
-      "leaves nothing behind (eval, fill-mask, hub push) runs each time. Started again, an\n"
+      "All of it is checked before the first command runs. A stage whose result is there, from\n"
+      "the same command and input files, is kept, unless one before it was made anew; a stage\n"
+      "that leaves nothing behind (eval, fill-mask, hub push) runs each time. Started again, an\n"
       "interrupted run goes on.\n\n"
       "Examples:\n"
       "  athanor run examples/wikitext-103.yaml\n"

@@ -12,8 +12,8 @@
  *           model: ${output_dir}
  *           arguments: ["Paris is the capital of [MASK]."]
  *
- * true and false are --name and --no-name, null leaves an option out, a list gives it several times;
- * `arguments` are what stands on a command line without a name. */
+ * true and false are --name and --no-name, null leaves an option out, a list gives it several
+ * times; `arguments` are what stands on a command line without a name. */
 #ifndef ATHANOR_CLI_RUN_FILE_H
 #define ATHANOR_CLI_RUN_FILE_H
 
