@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "athanor/tfrecord.h"
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 enum { LENGTH_MAX = 4096, CRC_BYTES = 1 << 16 };
 static const double least_seconds = 0.5;

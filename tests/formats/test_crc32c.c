@@ -3,7 +3,7 @@
 
 #include "athanor/tfrecord.h"
 #include "base/random.h"
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 /* RFC 3720, appendix B.4, and the check value of CRC-32C. */
 static void published_values_come_out(void **state) {

@@ -11,7 +11,7 @@
  * polynomial using CRC32 instruction", Intel 2011). */
 #include <string.h>
 
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 static inline uint32_t past(const ath_crc32c_shift *shift, uint32_t state) {
   return shift->of[0][state & 255] ^ shift->of[1][state >> 8 & 255] ^

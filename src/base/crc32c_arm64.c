@@ -1,6 +1,6 @@
 /* crc32c_arm64.c: CRC-32C by the crc32c instructions of ARMv8. CMakeLists.txt compiles this file
  * with -march=armv8-a+crc: clang before 16 has them in no other way. */
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 #if defined(__aarch64__)
 
@@ -12,7 +12,7 @@ enum { HWCAP_HAS_CRC32 = 1 << 7 }; /* Linux: asm/hwcap.h */
 #define CRC_TARGET
 #define CRC_STEP_8(state, byte) __crc32cb(state, byte)
 #define CRC_STEP_64(state, word) __crc32cd(state, word)
-#include "formats/crc32c_streams.h"
+#include "base/crc32c_streams.h"
 
 bool ath_crc32c_has_instruction(void) { return (getauxval(AT_HWCAP) & HWCAP_HAS_CRC32) != 0; }
 

@@ -3,7 +3,7 @@
  * Three versions that agree: bit by bit from the definition, slicing-by-8 with tables (Kounavis
  * and Berry, "A systematic approach to building high performance software-based CRC generators",
  * ISCC 2005), and the processor's instruction, in a file for each processor. */
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* crc32c.h: the ways to compute CRC-32C that ath_crc32c (athanor/tfrecord.h) chooses from.
  * All of them work on the raw register: the caller inverts it before and after. */
-#ifndef ATHANOR_FORMATS_CRC32C_H
-#define ATHANOR_FORMATS_CRC32C_H
+#ifndef ATHANOR_BASE_CRC32C_H
+#define ATHANOR_BASE_CRC32C_H
 
 #include <stdbool.h>
 #include <stddef.h>

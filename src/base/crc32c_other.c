@@ -1,5 +1,5 @@
 /* crc32c_other.c: processors whose CRC-32C instruction is not used. */
-#include "formats/crc32c.h"
+#include "base/crc32c.h"
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 
