@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.."
 
 declare -A packages=(
   [build]="gcc libc6-dev make cmake ninja-build libdnnl-dev libdivsufsort-dev libjansson-dev
-           libutf8proc-dev libonig-dev libyaml-dev nettle-dev zlib1g-dev libcurl4-openssl-dev
-           libpmix-dev libprotobuf-c-dev protobuf-c-compiler
-           python3 python3-pip"
+           libutf8proc-dev libonig-dev libyaml-dev nettle-dev zlib1g-dev libzstd-dev
+           liblzma-dev libbz2-dev libcurl4-openssl-dev libpmix-dev libprotobuf-c-dev
+           protobuf-c-compiler python3 python3-pip"
   [demo]="wordnet-base"
   [check]="libcmocka-dev openmpi-bin python3 python3-pip python3-venv"
 )

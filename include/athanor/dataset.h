@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "athanor/documents.h"
 #include "athanor/status.h"
 #include "athanor/tokenizer.h"
 
@@ -40,8 +41,9 @@ extern "C" {
 /* --- preparing --------------------------------------------------------------------------- */
 
 typedef struct ath_prepare_options {
-  const char *const *inputs;    /* text files; lines are documents */
+  const char *const *inputs;    /* files; the query itself, where the reading is one of SQL */
   size_t input_count;
+  ath_reading reading;          /* how they are (documents.h); {0}: lines of text, rows of tables */
   const char *output;           /* folder; gets train/ and validation/ */
   int max_length;               /* tokens per record */
   double validation_split_percentage; /* 0 … 100, of the lines, chosen by a hash of line number */
@@ -56,7 +58,8 @@ typedef struct ath_prepare_options {
 ath_prepare_options ath_prepare_defaults(void);
 
 typedef struct ath_prepare_report {
-  uint64_t lines, bytes, tokens;
+  uint64_t lines, bytes, tokens; /* lines: documents, of whatever kind */
+  uint64_t skipped;             /* documents left out for errors, where the reading asks for that */
   uint64_t train_records, validation_records, train_shards, validation_shards;
   uint64_t tokens_dropped;      /* at most max_length − 1 per split */
   uint64_t shards_kept;         /* found complete from an interrupted run */

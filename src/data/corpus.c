@@ -1,4 +1,4 @@
-/* corpus.c: text files as blocks of numbered lines. */
+/* corpus.c: documents as blocks of numbered lines. */
 #include "data/corpus.h"
 
 #include <assert.h>
@@ -20,46 +20,29 @@ void ath_block_free(ath_block *self) {
   self->lines = NULL;
 }
 
-/* Opens the file of the next line, at that line. */
-static ath_status open_file(ath_corpus *self) {
-  ATH_TRY(ath_lines_open(self->inputs[self->next.file], &self->lines));
-  if (self->next.byte == 0) return ATH_OK;
-  return ath_lines_seek(self->lines, self->next.byte, self->next.line);
-}
-
-ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_place *from,
-                           ath_corpus *out) {
+ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_reading *reading,
+                           const ath_place *from, ath_corpus *out) {
   assert(count > 0 && from->file <= count && from->line >= 1);
-  *out = (ath_corpus){.inputs = inputs, .count = count, .next = *from};
+  ath_text_place place = {from->file, from->byte, from->line};
+  *out = (ath_corpus){.inputs = inputs, .next = *from, .skipped_before = from->skipped};
   out->next.token = 0;
-  return ATH_OK;
+  return ath_documents_open(inputs, count, reading, &place, &out->documents);
 }
 
 void ath_corpus_close(ath_corpus *self) {
-  ath_lines_close(self->lines);
-  self->lines = NULL;
+  ath_documents_close(self->documents);
+  self->documents = NULL;
 }
 
-/* The next line of whichever file has one; its bytes are NULL when all are read. */
-static ath_status next_line(ath_corpus *self, ath_line *line, ath_place *place) {
-  while (self->next.file < self->count) {
-    if (self->lines == NULL) ATH_TRY(open_file(self));
-    ATH_TRY(ath_lines_next(self->lines, line));
-    if (line->bytes != NULL) {
-      assert(line->number == self->next.line);
-      *place = self->next;
-      place->byte = line->at; /* after a byte order mark, where there is one */
-      self->next.byte = line->next;
-      self->next.line = line->number + 1;
-      self->next.global++;
-      return ATH_OK;
-    }
-    ath_corpus_close(self);
-    self->next.file++;
-    self->next.byte = 0;
-    self->next.line = 1;
-  }
-  line->bytes = NULL;
+/* The next document of whichever file has one; its text is NULL when all are read. */
+static ath_status next_document(ath_corpus *self, ath_document *document, ath_place *place) {
+  ATH_TRY(ath_documents_next(self->documents, document));
+  uint64_t global = self->next.global;
+  uint64_t skipped = self->skipped_before + ath_documents_skipped(self->documents);
+  ath_text_place at = document->place, next = document->next;
+  *place = (ath_place){at.input, at.at, at.line, global, 0, skipped};
+  if (document->text != NULL) global++;
+  self->next = (ath_place){next.input, next.at, next.line, global, 0, skipped};
   return ATH_OK;
 }
 
@@ -71,18 +54,20 @@ ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void
   out->ended = false;
   ath_buffer_clear(&out->text);
   while (out->count < ATH_BLOCK_LINES && out->text.length < ATH_BLOCK_BYTES) {
-    ath_line line;
+    ath_document document;
     ath_block_line *entry = &out->lines[out->count];
-    ATH_TRY(next_line(self, &line, &entry->place));
-    out->ended = line.bytes == NULL;
+    ATH_TRY(next_document(self, &document, &entry->place));
+    out->ended = document.text == NULL;
     if (out->ended) break;
-    entry->split = choose(context, &entry->place, line.bytes, line.length);
-    if (entry->split < 0) continue; /* its place in the block goes to the line after it */
+    entry->split = choose(context, &entry->place, document.text, document.length);
+    if (entry->split < 0) continue; /* its place in the block goes to the one after it */
+    entry->unit = document.unit;
     entry->offset = out->text.length;
-    entry->length = line.length;
-    ATH_TRY(ath_buffer_append(&out->text, line.bytes, line.length));
+    entry->length = document.length;
+    ATH_TRY(ath_buffer_append(&out->text, document.text, document.length));
     out->count++;
   }
+  out->taken = ath_documents_taken(self->documents);
   out->next = self->next;
   return ATH_OK;
 }

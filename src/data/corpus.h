@@ -1,4 +1,4 @@
-/* corpus.h: several text files read as one long row of numbered lines, a block at a time. */
+/* corpus.h: what inputs hold read as one long row of numbered documents, a block at a time. */
 #ifndef ATHANOR_DATA_CORPUS_H
 #define ATHANOR_DATA_CORPUS_H
 
@@ -6,28 +6,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "athanor/documents.h"
 #include "athanor/status.h"
 #include "base/buffer.h"
 #include "storage/lines.h"
 
-/* A place in the text: where a line begins, and how many of its tokens are used up. */
+/* A place in the text: where a document begins, and how many of its tokens are used up. */
 typedef struct ath_place {
-  uint64_t file;   /* number of the input file */
-  uint64_t byte;   /* offset in it */
-  uint64_t line;   /* number in it, from 1 */
-  uint64_t global; /* number over all files, from 0 */
+  uint64_t file;    /* number of the input file */
+  uint64_t byte;    /* offset in it, as unpacked; of parquet and SQL the row's number, from 0 */
+  uint64_t line;    /* number in it, from 1, of the line or row */
+  uint64_t global;  /* number over all files, from 0 */
   uint64_t token;
+  uint64_t skipped; /* documents before it that were left out for errors */
 } ath_place;
 
 typedef struct ath_corpus {
   const char *const *inputs;
-  uint64_t count;
-  ath_place next; /* the line that will be read next */
-  ath_lines *lines;
+  ath_place next; /* the document that will be read next */
+  ath_documents *documents;
+  uint64_t skipped_before; /* by an earlier run */
 } ath_corpus;
 
+/* Most documents are lines. */
 typedef struct ath_block_line {
   ath_place place;
+  const char *unit;      /* "line" or "row", for messages */
   size_t offset, length; /* of its text in the block */
   size_t tokens;         /* filled when it is encoded */
   int split;
@@ -40,7 +44,8 @@ typedef struct ath_block {
   ath_buffer text;
   ath_block_line *lines; /* [ATH_BLOCK_LINES] */
   size_t count;
-  ath_place next; /* the line behind the block */
+  ath_place next; /* the document behind the block */
+  uint64_t taken; /* bytes of the inputs read so far, packed as they are */
   bool ended;     /* the input is at its end */
 } ath_block;
 
@@ -51,9 +56,9 @@ void ath_block_free(ath_block *self);
 typedef int (*ath_line_chooser)(const void *context, const ath_place *place, const char *text,
                                 size_t length);
 
-/* `inputs` must outlive the corpus. Reading begins at `from`. */
-ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_place *from,
-                           ath_corpus *out) ATH_MUST_CHECK;
+/* `inputs` and what `reading` points to must outlive the corpus. Reading begins at `from`. */
+ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_reading *reading,
+                           const ath_place *from, ath_corpus *out) ATH_MUST_CHECK;
 ath_status ath_corpus_read(ath_corpus *self, ath_line_chooser choose, const void *context,
                            ath_block *out) ATH_MUST_CHECK;
 void ath_corpus_close(ath_corpus *self);

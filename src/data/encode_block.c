@@ -43,7 +43,7 @@ static ath_status encode_line(const ath_encoder *self, ath_encoding *encoding,
   const char *text = block->text.text.bytes != NULL ? block->text.text.bytes + line->offset : "";
   size_t length = ath_text_is_blank(text, line->length) ? 0 : line->length;
   ATH_TRY_CONTEXT(ath_tokenizer_encode(self->tokenizer, text, length, ATH_ENCODE_SPECIAL, encoding),
-                  "%s: line %llu", block->text.inputs[line->place.file],
+                  "%s: %s %llu", block->text.inputs[line->place.file], line->unit,
                   (unsigned long long)line->place.line);
   line->tokens = encoding->length;
   return add_ids(block, encoding->ids, encoding->length);

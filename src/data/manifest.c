@@ -152,6 +152,8 @@ ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
       (json_int_t)self->records, "tokens",
       (json_int_t)(self->records * (uint64_t)self->max_length), "dropped_tokens",
       (json_int_t)self->dropped_tokens, "shards", ath_shard_list_to_json(&self->shards));
+  if (root != NULL && self->skipped > 0)
+    json_object_set_new(root, "skipped", json_integer((json_int_t)self->skipped));
   ath_status status = ath_json_write(path, root);
   json_decref(root);
   return status;
@@ -195,7 +197,7 @@ static ath_status check_totals(const ath_manifest *self, json_int_t tokens) {
 /* The version comes first: a manifest of another version may have other keys. */
 static ath_status read_root(json_t *root, ath_manifest *self) {
   const char *format = NULL, *split = NULL;
-  json_int_t version = 0, lines = 0, records = 0, tokens = 0, dropped = 0;
+  json_int_t version = 0, lines = 0, records = 0, tokens = 0, dropped = 0, skipped = 0;
   json_t *shards = NULL;
   json_error_t error;
   if (json_unpack_ex(root, &error, 0, "{s:s, s:I}", "format", &format, "version", &version) != 0)
@@ -203,17 +205,21 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
   if (strcmp(format, FORMAT) != 0 || version != VERSION)
     return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %lld; this program reads \"" FORMAT
                     "\" version %d", format, (long long)version, VERSION);
-  if (json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:I, s:s, s:O, s?I, s:I, s:I, s:I, s:o}",
+  if (json_unpack_ex(root, &error, JSON_STRICT,
+                     "{s:s, s:I, s:s, s:O, s?I, s:I, s:I, s:I, s:o, s?I}",
                      "format", &format, "version", &version, "split", &split, "recipe",
                      &self->recipe, "lines", &lines, "records", &records, "tokens", &tokens,
-                     "dropped_tokens", &dropped, "shards", &shards) != 0)
+                     "dropped_tokens", &dropped, "shards", &shards, "skipped", &skipped) != 0)
     return ath_fail(ATH_INVALID, "%s", error.text);
-  if (strlen(split) >= sizeof self->split || lines < 0 || records < 0 || dropped < 0)
-    return ath_fail(ATH_INVALID, "split, lines, records or dropped_tokens is out of range");
+  if (strlen(split) >= sizeof self->split || lines < 0 || records < 0 || dropped < 0 ||
+      skipped < 0)
+    return ath_fail(ATH_INVALID, "split, lines, records, dropped_tokens or skipped is out of "
+                    "range");
   memcpy(self->split, split, strlen(split) + 1);
   self->lines = (uint64_t)lines;
   self->records = (uint64_t)records;
   self->dropped_tokens = (uint64_t)dropped;
+  self->skipped = (uint64_t)skipped;
   ATH_TRY(read_recipe(self));
   ATH_TRY(ath_shard_list_add_json(&self->shards, shards));
   return check_totals(self, tokens);

@@ -60,6 +60,7 @@ typedef struct ath_manifest {
   int32_t vocab_size;
   int max_length;
   uint64_t lines;              /* of the whole text, other splits' included; 0: not noted */
+  uint64_t skipped;            /* documents left out for errors */
   uint64_t records, dropped_tokens;
   ath_shard_list shards;
 } ath_manifest;

@@ -10,7 +10,7 @@
 #include "data/journal.h"
 
 #define FORMAT "athanor-progress"
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 #define LINES_MAX (INT64_C(1) << 48) /* what the random numbers can tell apart */
 
 static const char *const SPLIT_NAMES[ATH_SPLITS_MAX] = {"train", "validation"};
@@ -31,13 +31,25 @@ static json_t *special_ids(const ath_tokenizer *tokenizer) {
 static ath_status describe_inputs(const ath_prepare_options *options, json_t *array) {
   for (size_t i = 0; i < options->input_count; i++) {
     uint64_t size;
-    ATH_TRY(ath_file_size(options->inputs[i], &size));
+    if (options->reading.sql != NULL) size = 0;
+    else ATH_TRY(ath_file_size(options->inputs[i], &size));
     json_t *item = json_pack("{s:s, s:I}", "name", options->inputs[i], "bytes", (json_int_t)size);
     if (json_array_append_new(array, item) != 0)
       return ath_fail(ATH_INVALID, "%s: its name is not UTF-8, or memory ran out",
                       options->inputs[i]);
   }
   return ATH_OK;
+}
+
+/* Of what decides the documents, what is not as usual; NULL: nothing. */
+static json_t *describe_reading(const ath_reading *r) {
+  static const ath_reading usual;
+  if (memcmp(r, &usual, sizeof usual) == 0) return NULL;
+  const char delimiter[] = {r->delimiter, '\0'};
+  return json_pack("{s:i, s:i, s:s?, s:s?, s:s, s:b, s:b, s:b}", "format", (int)r->format,
+                   "documents", (int)r->unit, "text_column", r->text_column, "label_column",
+                   r->label_column, "delimiter", delimiter, "no_header", (int)r->no_header,
+                   "drop_markup", (int)r->drop_markup, "skip_errors", (int)r->skip_errors);
 }
 
 ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
@@ -57,14 +69,19 @@ ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_o
       "shard_records", (json_int_t)options->shard_records, "shard_bytes",
       (json_int_t)options->shard_bytes, "keep_blank_lines", (int)options->keep_blank_lines,
       "seed", (json_int_t)options->seed, "inputs", inputs);
+  json_t *reading = describe_reading(&options->reading);
+  if (reading != NULL && json_object_set_new(*out, "reading", reading) != 0) {
+    json_decref(*out);
+    *out = NULL;
+  }
   return *out != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a manifest");
 }
 
 ath_status ath_inputs_modified(const ath_prepare_options *options, json_t **out) {
   json_t *times = json_array();
   for (size_t i = 0; i < options->input_count; i++) {
-    struct stat info;
-    if (stat(options->inputs[i], &info) != 0) {
+    struct stat info = {0};
+    if (options->reading.sql == NULL && stat(options->inputs[i], &info) != 0) {
       json_decref(times);
       return ath_fail_errno(errno, "%s", options->inputs[i]);
     }
@@ -100,11 +117,11 @@ ath_status ath_output_note(const char *folder, ath_split *split) {
   const ath_shard_list fresh = {.items = split->shards.items + split->noted,
                                 .count = split->shards.count - split->noted};
   ATH_TRY(ath_path_join(path, folder, ATH_PROGRESS_NAME));
-  json_t *entry = json_pack("{s:s, s:o, s:{s:I, s:I, s:I, s:I, s:I}}", "split", split->name,
+  json_t *entry = json_pack("{s:s, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I}}", "split", split->name,
                             "shards", ath_shard_list_to_json(&fresh), "place", "file",
                             (json_int_t)p->file, "byte", (json_int_t)p->byte, "line",
                             (json_int_t)p->line, "global", (json_int_t)p->global, "token",
-                            (json_int_t)p->token);
+                            (json_int_t)p->token, "skipped", (json_int_t)p->skipped);
   ath_status status = ath_journal_add(path, entry);
   json_decref(entry);
   split->noted = split->shards.count;
@@ -132,15 +149,17 @@ typedef struct reached {
 } reached;
 
 static ath_status read_place(json_t *item, ath_place *out) {
-  json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0;
+  json_int_t file = 0, byte = 0, line = 0, global = 0, token = 0, skipped = 0;
   json_error_t error;
-  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:I, s:I, s:I, s:I, s:I}", "file", &file,
-                     "byte", &byte, "line", &line, "global", &global, "token", &token) != 0)
+  if (json_unpack_ex(item, &error, JSON_STRICT, "{s:I, s:I, s:I, s:I, s:I, s:I}", "file",
+                     &file, "byte", &byte, "line", &line, "global", &global, "token", &token,
+                     "skipped", &skipped) != 0)
     return ath_fail(ATH_INVALID, "place: %s", error.text);
-  if (file < 0 || byte < 0 || line < 1 || global < 0 || global >= LINES_MAX || token < 0)
+  if (file < 0 || byte < 0 || line < 1 || global < 0 || global >= LINES_MAX || token < 0 ||
+      skipped < 0)
     return ath_fail(ATH_INVALID, "a place is out of range");
   *out = (ath_place){(uint64_t)file, (uint64_t)byte, (uint64_t)line, (uint64_t)global,
-                     (uint64_t)token};
+                     (uint64_t)token, (uint64_t)skipped};
   return ATH_OK;
 }
 

@@ -1,9 +1,9 @@
 /* output.h: the folder a dataset is being prepared in: what is there already, the journal of an
  * unfinished run, and starting over. The entries of progress.journal (journal.h):
  *
- *     {"format": "athanor-progress", "version": 1, "recipe": {…}, "modified_ns": [ns per input]}
+ *     {"format": "athanor-progress", "version": 2, "recipe": {…}, "modified_ns": [ns per input]}
  *     {"split": "train", "shards": [{"name": …, …}], "place": {"file": 0, "byte": 8, "line": 2,
- *      "global": 1, "token": 7}}
+ *      "global": 1, "token": 7, "skipped": 0}}
  *     …
  *
  * The first is written before the first shard, the others after each: where its split goes on. (A

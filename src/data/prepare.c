@@ -29,7 +29,7 @@ typedef struct preparation {
   int train, validation; /* numbers of the splits, or −1 for one that gets no lines */
   ath_corpus corpus;
   ath_encoder encoder;
-  uint64_t total_bytes, lines, tokens;
+  uint64_t total_bytes, lines, skipped, tokens;
   struct timespec began;
   int folder; /* open and locked while we write into it */
 } preparation;
@@ -85,19 +85,15 @@ static ath_status write_lines(preparation *self, const ath_encoded_block *block)
   return ATH_OK;
 }
 
-/* Bytes of the text read so far; a continued run begins where it goes on. */
-static void report_progress(const preparation *self, const ath_place *reached, int finished) {
+/* Bytes of the inputs read so far; a continued run begins where it goes on. */
+static void report_progress(const preparation *self, const ath_block *block) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   double seconds = (double)(now.tv_sec - self->began.tv_sec) +
                    1e-9 * (double)(now.tv_nsec - self->began.tv_nsec);
-  ath_progress progress = {.task = "data: preparing", .total = self->total_bytes, .unit = "bytes",
-                           .rate_unit = "tokens/s", .finished = finished};
-  const json_t *inputs = json_object_get(self->recipe, "inputs");
-  for (size_t i = 0; i < reached->file; i++)
-    progress.done += (uint64_t)json_integer_value(
-        json_object_get(json_array_get(inputs, i), "bytes"));
-  progress.done += reached->byte;
+  ath_progress progress = {.task = "data: preparing", .done = block->taken,
+                           .total = self->total_bytes, .unit = "bytes",
+                           .rate_unit = "tokens/s", .finished = block->ended};
   if (seconds > 0) progress.rate = (double)self->tokens / seconds;
   ath_log_progress(&progress);
 }
@@ -130,8 +126,11 @@ static ath_status write_block(void *context, void *block) {
   const ath_encoded_block *encoded = block;
   const ath_prepare_options *o = self->options;
   ATH_TRY(write_lines(self, encoded));
-  report_progress(self, &encoded->text.next, encoded->text.ended);
-  if (encoded->text.ended) self->lines = encoded->text.next.global;
+  report_progress(self, &encoded->text);
+  if (encoded->text.ended) {
+    self->lines = encoded->text.next.global;
+    self->skipped = encoded->text.next.skipped;
+  }
   return !encoded->text.ended && o->stop != NULL && *o->stop ? stopped(self) : ATH_OK;
 }
 
@@ -156,7 +155,7 @@ static ath_status run(preparation *self) {
     if (self->splits[i].from.global < from.global) from = self->splits[i].from;
   const ath_prepare_options *o = self->options;
   if (from.file >= o->input_count) return ath_fail(ATH_INVALID, "the journal is out of range");
-  ATH_TRY(ath_corpus_open(o->inputs, o->input_count, &from, &self->corpus));
+  ATH_TRY(ath_corpus_open(o->inputs, o->input_count, &o->reading, &from, &self->corpus));
   ath_status status = ath_encoder_create(self->tokenizer, o->threads, &self->encoder);
   if (status == ATH_OK) status = write_all(self);
   ath_encoder_free(&self->encoder);
@@ -193,7 +192,8 @@ static ath_status write_manifests(const preparation *self) {
     const ath_split *split = &self->splits[i];
     assert(split->filled < split->max_length && split->open.records == 0);
     ath_manifest manifest = {.recipe = self->recipe, .max_length = split->max_length,
-                             .lines = self->lines, .records = split->records,
+                             .lines = self->lines, .skipped = self->skipped,
+                             .records = split->records,
                              .shards = split->shards, .dropped_tokens = (uint64_t)split->filled};
     snprintf(manifest.split, sizeof manifest.split, "%s", split->name);
     ATH_TRY(ath_manifest_write(&manifest, split->folder));
@@ -209,6 +209,7 @@ static void fill_report(const preparation *self, ath_output_state state,
                         const size_t kept[ATH_SPLITS_MAX], ath_prepare_report *report) {
   bool finished = state == ATH_OUTPUT_FINISHED;
   *report = (ath_prepare_report){.lines = finished ? self->manifests[0].lines : self->lines,
+                                 .skipped = finished ? self->manifests[0].skipped : self->skipped,
                                  .bytes = self->total_bytes};
   for (size_t i = 0; i < self->count; i++) {
     const ath_manifest *manifest = &self->manifests[i];
@@ -254,16 +255,7 @@ static ath_status open_output(preparation *self, ath_output_state *state) {
 /* A last file that cannot be read shall not be found after hours with those before it. */
 static ath_status check_inputs(preparation *self) {
   const ath_prepare_options *o = self->options;
-  for (size_t i = 0; i < o->input_count; i++) {
-    ath_lines *lines = NULL;
-    uint64_t size;
-    ATH_TRY(ath_file_size(o->inputs[i], &size));
-    if (ath_path_is_pipe(o->inputs[i])) continue; /* it can be opened but once */
-    ATH_TRY(ath_lines_open(o->inputs[i], &lines));
-    ath_lines_close(lines);
-    self->total_bytes += size;
-  }
-  return ATH_OK;
+  return ath_documents_check(o->inputs, o->input_count, &o->reading, &self->total_bytes);
 }
 
 /* The recipe has the inputs' names and sizes, not their content; of a pipe not even the size. As

@@ -413,7 +413,7 @@ static void input_that_cannot_be_read_is_named(void **state) {
   options = options_to("latin1");
   options.inputs = one;
   assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_INVALID,
-               "latin1.txt: line 2: byte 7 (0xE9");
+               "latin1.txt: line 2, column 4: byte 7 (0xE9");
   /* A failed run without a complete shard is not in the way of another one. */
   options.inputs = inputs;
   assert_ok(ath_prepare(tokenizer, &options, NULL));

@@ -134,8 +134,8 @@ static void seeking_continues_at_a_noted_line(void **state) {
 static void text_that_is_not_utf8_is_refused_with_its_place(void **state) {
   (void)state;
   const struct { const char *bytes; const char *part; } cases[] = {
-    {"ok\na\xFF" "b\n", "line 2: byte 4 (0xFF, byte 2 of the line)"},
-    {"\xED\xA0\x80\n", "line 1: byte 0 (0xED"},
+    {"ok\na\xFF" "b\n", "line 2, column 2: byte 4 (0xFF)"},
+    {"\xED\xA0\x80\n", "line 1, column 1: byte 0 (0xED"},
     {"12345678abc\xF0\x9F\x98", "byte 11 (0xF0"},
     {"\xC0\xAF\n", "byte 0 (0xC0"},
     {"\xF4\x90\x80\x80", "byte 0 (0xF4"},
