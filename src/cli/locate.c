@@ -1,6 +1,7 @@
 /* locate.c: models, tokenizers and datasets by where they are. */
 #include <string.h>
 
+#include "athanor/hub.h"
 #include "base/arena.h"
 #include "cli/cli.h"
 #include "storage/file.h"
@@ -12,9 +13,41 @@ static ath_status keep(const char *given, char *path) {
   return ATH_OK;
 }
 
+/* --- the Hub ------------------------------------------------------------------------------- */
+
+/* What a command may need of a repository: no weights in other forms, and for a tokenizer none. */
+static const char *const model_files[] = {"*.json", "*.safetensors", "*.txt", "*.model", NULL};
+static const char *const tokenizer_files[] = {"tokenizer*.json", "special_tokens_map.json",
+                                              "added_tokens.json", "vocab*", "merges.txt",
+                                              "config.json", "*.model", "*.tiktoken", NULL};
+
+/* A name that may as well be a path with a fault in it is not waited for long. */
+static ath_status pull(ath_cli_wanted wanted, const char *given, bool sure, char *path) {
+  ath_hub_place place;
+  ath_hub_pulled pulled;
+  ATH_TRY(ath_hub_place_parse(given, &place));
+  if (wanted == ATH_CLI_DATA && !sure) place.kind = ATH_HUB_DATASET;
+  bool whole = place.path[0] == '\0';
+  ath_hub_pull_options how = {.brief = !sure, .stop = &ath_cli_stop};
+  if (whole && wanted == ATH_CLI_MODEL) how.include = model_files;
+  if (whole && wanted == ATH_CLI_TOKENIZER) how.include = tokenizer_files;
+  ATH_TRY(ath_hub_pull(&place, &how, &pulled));
+  return keep(pulled.path, path);
+}
+
+static ath_status pull_or_explain(ath_cli_wanted wanted, const char *given, char *path) {
+  bool sure = strncmp(given, "hf://", 5) == 0;
+  ath_status status = pull(wanted, given, sure, path);
+  if (status == ATH_OK || sure) return status;
+  return ath_context(status, "%s: no such file or folder here, and as a name on the Hub", given);
+}
+
+/* --- any place ----------------------------------------------------------------------------- */
+
 /* A local path that is there always wins. */
 ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) {
-  (void)wanted;
+  if (!ath_path_exists(given) && ath_hub_is_place(given))
+    return pull_or_explain(wanted, given, path);
   return keep(given, path);
 }
 

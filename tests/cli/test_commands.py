@@ -48,6 +48,11 @@ OPTIONS = {
     "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output ").replace(" device ", " "),
     "plan": TRAIN_OPTIONS.replace(" device ", " ") + (
         " topology largest-batch batch-sizes plot top price prices jobs"),
+    "hub pull": "revision dataset include exclude workers json",
+    "hub push": "revision dataset message private include exclude json",
+    "hub login": "token json",
+    "hub logout": "",
+    "hub whoami": "json",
     "plugins list": "json",
     "plugins install": "index wheel",
     "devices": "json",
