@@ -1,4 +1,5 @@
-/* tfrecord.h: TensorFlow's record files and the tf.train.Example messages in them.
+/* tfrecord.h: TensorFlow's record files. The messages that they usually hold, tf.train.Example, are
+ * those of athanor/example.h, which this header includes.
  *
  * A TFRecord file is a row of records, each framed like this (little-endian):
  *
@@ -24,9 +25,11 @@
 #ifndef ATHANOR_TFRECORD_H
 #define ATHANOR_TFRECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "athanor/example.h"
 #include "athanor/status.h"
 
 #ifdef __cplusplus
@@ -45,30 +48,65 @@ typedef struct ath_record {
   uint64_t at;          /* byte offset of the record's frame in the file */
 } ath_record;
 
-/* Reading maps the file; records point into it and stay valid until close. Both checksums are
- * verified. ATH_CORRUPT names file, record, byte and the check that failed; a cut inside a record
- * is "truncated"; a gzip- or zlib-compressed file is ATH_UNSUPPORTED and said to be one. One
- * reader belongs to one thread at a time. */
+/* A file may be compressed as a whole, as TensorFlow's TFRecordOptions has it. Reading tells the
+ * kinds apart by the first bytes, unless told; `auto` is not for writing. */
+typedef enum ath_compression {
+  ATH_COMPRESSION_AUTO, ATH_COMPRESSION_NONE, ATH_COMPRESSION_GZIP, ATH_COMPRESSION_ZLIB
+} ath_compression;
+
+/* Protocol buffers end at 2 GiB, so that no reader of Examples takes a longer record. */
+#define ATH_RECORD_MAX ((uint64_t)INT32_MAX)
+
+typedef struct ath_tfrecord_options {
+  ath_compression compression;
+  uint64_t record_max; /* longer records are refused, ATH_INVALID; 0: ATH_RECORD_MAX */
+  bool random_access;  /* a compressed file is unpacked first, to a file without a name in $TMPDIR
+                        * or /tmp: for reading that goes back */
+} ath_tfrecord_options;
+
+/* Reading maps the file; records point into it and stay valid until close. Of a compressed file a
+ * record is valid until the next call, and `at` counts decompressed bytes; memory does not grow
+ * with the file, only with its longest record. Both checksums are verified. ATH_CORRUPT names file,
+ * record, byte and the check that failed; a cut inside a record is "truncated". One reader belongs
+ * to one thread at a time. */
 typedef struct ath_tfrecord_reader ath_tfrecord_reader;
 ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) ATH_MUST_CHECK;
+/* NULL options are all zero. */
+ath_status ath_tfrecord_open_with(const char *path, const ath_tfrecord_options *options,
+                                  ath_tfrecord_reader **out) ATH_MUST_CHECK;
+/* What the file was found to be; never `auto`. */
+ath_compression ath_tfrecord_compression(const ath_tfrecord_reader *self);
 ath_status ath_tfrecord_next(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
 /* As next, without looking at the data: only the length is verified. For building an index. */
 ath_status ath_tfrecord_skip(ath_tfrecord_reader *self, ath_record *out) ATH_MUST_CHECK;
-/* Continues at a frame that begins at byte `at`, as record `number`; ATH_INVALID past the end.
- * Where no frame begins there the next read fails by its checksum. */
+/* Goes over a record whose data did not match their checksum, so that reading can go on behind it;
+ * true where that was the reason of the last failure. */
+bool ath_tfrecord_pass(ath_tfrecord_reader *self);
+/* Continues at a frame that begins at byte `at`, as record `number`; ATH_INVALID past the end, and
+ * for going back in a compressed file without random access. Where no frame begins there the next
+ * read fails by its checksum. */
 ath_status ath_tfrecord_seek(ath_tfrecord_reader *self, uint64_t at, uint64_t number)
     ATH_MUST_CHECK;
 void ath_tfrecord_close(ath_tfrecord_reader *self); /* NULL is allowed */
 
 /* Writing goes to a temporary name; commit flushes to disk and renames, so that a file of the final
  * name is whole. After a failed write (ATH_NO_SPACE, ATH_IO) only abandon is of use: commit fails
- * too. One writer belongs to one thread at a time. */
+ * too. A record above the limit is ATH_INVALID and leaves the file as it was. One writer belongs to
+ * one thread at a time. */
 typedef struct ath_tfrecord_writer ath_tfrecord_writer;
 ath_status ath_tfrecord_create(const char *path, ath_tfrecord_writer **out) ATH_MUST_CHECK;
+/* NULL options, or `auto`, are a file without compression. */
+ath_status ath_tfrecord_create_with(const char *path, const ath_tfrecord_options *options,
+                                    ath_tfrecord_writer **out) ATH_MUST_CHECK;
 ath_status ath_tfrecord_write(ath_tfrecord_writer *self, const void *bytes, size_t length)
     ATH_MUST_CHECK;
-/* Bytes written so far, framing included, and CRC-32C of all of them. */
+/* Bytes of the frames written so far, before compression. */
 uint64_t ath_tfrecord_size(const ath_tfrecord_writer *self);
+/* Ends a compressed stream, so that the two below speak of the whole file; nothing can be written
+ * afterwards. Without compression it does nothing. Commit includes it. */
+ath_status ath_tfrecord_end(ath_tfrecord_writer *self) ATH_MUST_CHECK;
+/* Bytes in the file, and CRC-32C of all of them. */
+uint64_t ath_tfrecord_file_size(const ath_tfrecord_writer *self);
 uint32_t ath_tfrecord_crc(const ath_tfrecord_writer *self);
 /* All three close and destroy the writer, whether they succeed or not. */
 ath_status ath_tfrecord_commit(ath_tfrecord_writer *self) ATH_MUST_CHECK;
@@ -76,46 +114,6 @@ ath_status ath_tfrecord_commit(ath_tfrecord_writer *self) ATH_MUST_CHECK;
 ath_status ath_tfrecord_commit_as(ath_tfrecord_writer *self, const char *path) ATH_MUST_CHECK;
 /* Destroys the writer and removes what it wrote; NULL is allowed. */
 void ath_tfrecord_abandon(ath_tfrecord_writer *self);
-
-/* --- tf.train.Example --------------------------------------------------------------------
- *
- * These functions keep nothing between calls and are safe from any thread. */
-
-/* Appends an Example with int64-list features to a buffer (base/buffer.h). Keys are written in
- * the order given (TensorFlow sorts them; give them sorted), lists packed. */
-typedef struct ath_int64_feature {
-  const char *name;
-  const int32_t *values;
-  size_t count;
-} ath_int64_feature;
-struct ath_buffer;
-ath_status ath_example_write(const ath_int64_feature *features, size_t count,
-                             struct ath_buffer *out) ATH_MUST_CHECK;
-
-/* Reads the int64 list `name` of an Example into values[capacity], sets *count. Lists may be
- * packed or not, map entries in any order, unknown fields are skipped. ATH_NOT_FOUND if the
- * feature is missing; ATH_INVALID if it is of another kind, longer than `capacity`, or has a
- * value that does not fit 32 bits; ATH_CORRUPT if the message is malformed. The text does not
- * name the record: the caller adds it. */
-ath_status ath_example_read_int64(const void *bytes, size_t length, const char *name,
-                                  int32_t *values, size_t capacity, size_t *count) ATH_MUST_CHECK;
-
-/* Walks all features, of every kind, calling `visit` for each until it fails; for inspecting files.
- * What a view points to lies in `bytes`; `name` is not NUL-terminated. */
-typedef enum ath_feature_kind {
-  ATH_FEATURE_EMPTY, ATH_FEATURE_BYTES, ATH_FEATURE_FLOAT, ATH_FEATURE_INT64
-} ath_feature_kind;
-typedef struct ath_feature_view {
-  const char *name;
-  size_t name_length;
-  ath_feature_kind kind;
-  size_t count;           /* values */
-  const uint8_t *list;    /* the encoded list message, and its length */
-  size_t list_length;
-} ath_feature_view;
-ath_status ath_example_visit(const void *bytes, size_t length,
-                             ath_status (*visit)(void *context, const ath_feature_view *feature),
-                             void *context) ATH_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -11,9 +11,9 @@
 
 #include "athanor/tfrecord.h"
 
-static const uint32_t polynomial = 0x82f63b78; /* lowest bit first */
+static const uint32_t polynomial = 0x82f63b78; /* lowest bit first: x^0 is the top bit */
 static uint32_t slices[8][256]; /* slices[k][b]: byte b followed by k zero bytes */
-static ath_crc32c_shifts shifts;
+static ath_crc32c_factors factors;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 uint32_t ath_crc32c_plain(uint32_t state, const uint8_t *bytes, size_t count) {
@@ -25,33 +25,43 @@ uint32_t ath_crc32c_plain(uint32_t state, const uint8_t *bytes, size_t count) {
   return state;
 }
 
-/* A linear map of the register as the images of its 32 bits. */
-typedef struct bit_matrix {
-  uint32_t image[32];
-} bit_matrix;
-
-static uint32_t apply(const bit_matrix *matrix, uint32_t state) {
-  uint32_t sum = 0;
-  for (int bit = 0; bit < 32; bit++)
-    if (state >> bit & 1) sum ^= matrix->image[bit];
-  return sum;
+/* The product of two polynomials modulo that of the checksum. */
+static uint32_t multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (int bit = 31; bit >= 0; bit--) {
+    if (a >> bit & 1) product ^= b;
+    b = (b >> 1) ^ ((b & 1) ? polynomial : 0);
+  }
+  return product;
 }
 
-/* "Append `count` zero bytes" by squaring "append one": count is a power of two. */
-static void make_shift(size_t count, ath_crc32c_shift *out) {
-  assert(count > 0 && (count & (count - 1)) == 0);
-  static const uint8_t zero;
-  bit_matrix matrix;
-  for (int bit = 0; bit < 32; bit++)
-    matrix.image[bit] = ath_crc32c_plain(UINT32_C(1) << bit, &zero, 1);
-  for (; count > 1; count /= 2) {
-    bit_matrix twice;
-    for (int bit = 0; bit < 32; bit++) twice.image[bit] = apply(&matrix, matrix.image[bit]);
-    matrix = twice;
+static uint32_t power_of_x(int exponent) {
+  assert(exponent >= 0 && exponent < 64);
+  uint32_t power = UINT32_C(1) << 31;
+  while (exponent-- > 0) power = multiply(power, UINT32_C(1) << 30);
+  return power;
+}
+
+uint32_t ath_crc32c_shift_plain(uint32_t state, uint64_t bytes) {
+  for (uint32_t factor = power_of_x(8); bytes > 0; bytes >>= 1) {
+    if (bytes & 1) state = multiply(factor, state);
+    factor = multiply(factor, factor);
   }
-  for (int byte = 0; byte < 4; byte++)
-    for (uint32_t value = 0; value < 256; value++)
-      out->of[byte][value] = apply(&matrix, value << (8 * byte));
+  return state;
+}
+
+/* A carry-less product of two such numbers, taken as a word of the message, is their product by
+ * x^33; so that the factor past 64 n bits is x^(64 n − 33). */
+static void make_factors(void) {
+  uint32_t word = power_of_x(31);
+  for (int n = 1; n <= 2 * ATH_CRC32C_BLOCK; n++) {
+    factors.words[n] = word;
+    word = ath_crc32c_shift_plain(word, 8);
+  }
+  factors.powers[0] = power_of_x(31);
+  uint32_t x33 = power_of_x(33);
+  for (int k = 1; k < ATH_CRC32C_POWERS; k++)
+    factors.powers[k] = multiply(x33, multiply(factors.powers[k - 1], factors.powers[k - 1]));
 }
 
 static void make_tables(void) {
@@ -62,13 +72,12 @@ static void make_tables(void) {
       slices[k][value] = ath_crc32c_plain(slices[k - 1][value], &zero, 1);
   }
   assert(slices[0][128] == polynomial); /* the top bit of a byte meets nothing but zeros */
-  make_shift(ATH_CRC32C_LONG, &shifts.over_long);
-  make_shift(ATH_CRC32C_SHORT, &shifts.over_short);
+  make_factors();
 }
 
-const ath_crc32c_shifts *ath_crc32c_shifts_get(void) {
+const ath_crc32c_factors *ath_crc32c_factors_get(void) {
   pthread_once(&once, make_tables);
-  return &shifts;
+  return &factors;
 }
 
 uint32_t ath_crc32c_tables(uint32_t state, const uint8_t *bytes, size_t count) {
@@ -86,17 +95,27 @@ uint32_t ath_crc32c_tables(uint32_t state, const uint8_t *bytes, size_t count) {
   return state;
 }
 
-uint32_t ath_crc32c(uint32_t crc, const void *bytes, size_t count) {
-  static int by_instruction = -1; /* every thread finds the same, so a race is harmless */
-  int fast = __atomic_load_n(&by_instruction, __ATOMIC_RELAXED);
+static bool by_instruction(void) {
+  static int known = -1; /* every thread finds the same, so a race is harmless */
+  int fast = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (fast < 0) {
     fast = ath_crc32c_has_instruction();
-    __atomic_store_n(&by_instruction, fast, __ATOMIC_RELAXED);
+    __atomic_store_n(&known, fast, __ATOMIC_RELAXED);
   }
-  return ~(fast ? ath_crc32c_instruction : ath_crc32c_tables)(~crc, bytes, count);
+  return fast;
+}
+
+uint32_t ath_crc32c(uint32_t crc, const void *bytes, size_t count) {
+  return ~(by_instruction() ? ath_crc32c_instruction : ath_crc32c_tables)(~crc, bytes, count);
+}
+
+/* The inversions before and after cancel out: the first register's shift takes those of both. */
+uint32_t ath_crc32c_join(uint32_t first, uint32_t second, uint64_t second_bytes) {
+  uint32_t moved = by_instruction() ? ath_crc32c_shift_instruction(first, second_bytes)
+                                    : ath_crc32c_shift_plain(first, second_bytes);
+  return moved ^ second;
 }
 
 uint32_t ath_crc32c_masked(const void *bytes, size_t count) {
-  uint32_t crc = ath_crc32c(0, bytes, count);
-  return ((crc >> 15) | (crc << 17)) + UINT32_C(0xa282ead8);
+  return ath_crc32c_mask(ath_crc32c(0, bytes, count));
 }

@@ -17,19 +17,31 @@ uint32_t ath_crc32c_tables(uint32_t state, const uint8_t *bytes, size_t count);
 bool ath_crc32c_has_instruction(void);
 uint32_t ath_crc32c_instruction(uint32_t state, const uint8_t *bytes, size_t count);
 
-/* Lengths of the blocks that three instruction streams work on side by side. */
-enum { ATH_CRC32C_LONG = 4096, ATH_CRC32C_SHORT = 128 };
-_Static_assert(ATH_CRC32C_SHORT % 8 == 0 && ATH_CRC32C_LONG % 8 == 0, "blocks are whole words");
+/* The form in which TFRecord stores a checksum: so that data which hold checksums themselves do not
+ * make it degenerate. */
+static inline uint32_t ath_crc32c_mask(uint32_t crc) {
+  return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+}
 
-/* What appending a block of zero bytes does to the register, for each value of each of its four
- * bytes: moving one stream's result past the next stream's block is four look-ups. */
-typedef struct ath_crc32c_shift {
-  uint32_t of[4][256];
-} ath_crc32c_shift;
+/* The checksum of two runs of bytes, one behind the other, from the checksums of each: what a
+ * file's own checksum takes of its records', which are computed anyway. */
+uint32_t ath_crc32c_join(uint32_t first, uint32_t second, uint64_t second_bytes);
 
-typedef struct ath_crc32c_shifts {
-  ath_crc32c_shift over_long, over_short;
-} ath_crc32c_shifts;
-const ath_crc32c_shifts *ath_crc32c_shifts_get(void);
+/* --- moving a register past bytes that it has not seen ---------------------------------------
+ *
+ * Appending n zero bytes multiplies the register, a polynomial modulo that of the checksum, by
+ * x^(8n). By the definition, and by the instruction: a carry-less product with a factor from the
+ * tables below, which one more step of the instruction reduces. */
+uint32_t ath_crc32c_shift_plain(uint32_t state, uint64_t bytes);
+uint32_t ath_crc32c_shift_instruction(uint32_t state, uint64_t bytes);
+
+/* Words of eight bytes in the longest blocks that three instruction streams work at together. */
+enum { ATH_CRC32C_BLOCK = 128, ATH_CRC32C_POWERS = 61 };
+
+typedef struct ath_crc32c_factors {
+  uint32_t words[2 * ATH_CRC32C_BLOCK + 1]; /* [n]: past n words, n > 0 */
+  uint32_t powers[ATH_CRC32C_POWERS];       /* [k]: past 2^k words */
+} ath_crc32c_factors;
+const ath_crc32c_factors *ath_crc32c_factors_get(void);
 
 #endif

@@ -9,4 +9,8 @@ uint32_t ath_crc32c_instruction(uint32_t state, const uint8_t *bytes, size_t cou
   return ath_crc32c_tables(state, bytes, count);
 }
 
+uint32_t ath_crc32c_shift_instruction(uint32_t state, uint64_t bytes) {
+  return ath_crc32c_shift_plain(state, bytes);
+}
+
 #endif

@@ -1,4 +1,4 @@
-/* tfrecord.c: TensorFlow's record files. A record of the one byte "a":
+/* tfrecord.c: reading TensorFlow's record files. A record of the one byte "a":
  *
  *      0  01 00 00 00 00 00 00 00   length, 64 bits
  *      8  01 75 de 41               masked CRC-32C of the 8 bytes before
@@ -7,95 +7,241 @@
  *     17  the next record
  *
  * There is no header and no end mark: a file cut between two records is a shorter file, which is
- * why shards carry their count in the name. The mask keeps the checksum of data that itself holds
- * checksums from degenerating. */
+ * why shards carry their count in the name. */
 #include <assert.h>
-#include <stdbool.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "athanor/tfrecord.h"
+#include "base/crc32c.h"
+#include "formats/deflate.h"
 #include "formats/tfrecord_frame.h"
 #include "formats/wire.h"
 #include "storage/file.h"
 
 _Static_assert(ATH_TFRECORD_HEAD == 8 + 4, "a length and its checksum");
 
-ath_tfrecord_frame ath_tfrecord_frame_make(const void *bytes, size_t length) {
-  assert(bytes != NULL || length == 0);
-  ath_tfrecord_frame frame;
-  uint64_t length_field = length;
-  memcpy(frame.head, &length_field, 8);
-  uint32_t head_crc = ath_crc32c_masked(frame.head, 8);
-  memcpy(frame.head + 8, &head_crc, 4);
-  uint32_t data_crc = ath_crc32c_masked(bytes, length);
-  memcpy(frame.tail, &data_crc, 4);
-  return frame;
-}
-
-/* --- reading ------------------------------------------------------------------------------- */
+enum { AROUND = ATH_TFRECORD_HEAD + ATH_TFRECORD_TAIL, LEAST_INFLATED = 1 << 16 };
 
 struct ath_tfrecord_reader {
   ath_mapping file;
   uint64_t at, number; /* of the next record */
+  uint64_t failed;     /* 1 + length of the record at `at` whose data were found damaged, or 0 */
+  uint64_t record_max;
+  ath_compression compression;
+  ath_inflater *inflater; /* of a compressed file that is not unpacked, or NULL; then … */
+  ath_buffer inflated;    /* … decompressed bytes from `inflated_at` on */
+  uint64_t inflated_at;
   char path[];
 };
 
-ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) {
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* A frame at the beginning makes a plain file, whatever its bytes look like. */
+static ath_compression find_compression(const ath_mapping *file) {
+  if (file->size >= ATH_TFRECORD_HEAD &&
+      ath_load_u32(file->bytes + 8) == ath_crc32c_masked(file->bytes, 8))
+    return ATH_COMPRESSION_NONE;
+  return ath_compression_guess(file->bytes, file->size);
+}
+
+static ath_status write_fully(int file, const uint8_t *bytes, size_t count) {
+  while (count > 0) {
+    ssize_t put = write(file, bytes, count);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return ath_fail_errno(put < 0 ? errno : EIO, "cannot write a temporary file");
+    bytes += put;
+    count -= (size_t)put;
+  }
+  return ATH_OK;
+}
+
+static ath_status inflate_to(ath_inflater *inflater, int file) {
+  size_t got;
+  do {
+    uint8_t chunk[LEAST_INFLATED];
+    ATH_TRY(ath_inflater_read(inflater, chunk, sizeof chunk, &got));
+    ATH_TRY(write_fully(file, chunk, got));
+  } while (got == LEAST_INFLATED);
+  return ATH_OK;
+}
+
+/* The file has no name from the start, so that nothing is left behind whatever happens. */
+static ath_status open_nameless(int *file) {
+  char path[ATH_PATH_MAX];
+  const char *folder = getenv("TMPDIR");
+  ATH_TRY(ath_path_join(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
+                        "athanor-records-XXXXXX"));
+  *file = mkstemp(path);
+  if (*file < 0) return ath_fail_errno(errno, "%s: cannot make a temporary file", path);
+  unlink(path);
+  return ATH_OK;
+}
+
+/* Puts a mapping of the decompressed content in the place of the file's. */
+static ath_status unpack(ath_tfrecord_reader *self) {
+  int file;
+  char path[64];
+  ath_mapping plain;
+  ATH_TRY(open_nameless(&file));
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  ath_status status = inflate_to(self->inflater, file);
+  if (status == ATH_OK) status = ath_file_map(path, &plain);
+  close(file);
+  ATH_TRY(status);
+  ath_file_unmap(&self->file);
+  self->file = plain;
+  ath_inflater_close(self->inflater);
+  self->inflater = NULL;
+  return ATH_OK;
+}
+
+static ath_status open_file(ath_tfrecord_reader *self, const ath_tfrecord_options *options) {
+  ATH_TRY(ath_file_map(self->path, &self->file));
+  self->compression = options->compression != ATH_COMPRESSION_AUTO
+                          ? options->compression : find_compression(&self->file);
+  self->record_max = options->record_max > 0 ? options->record_max : ATH_RECORD_MAX;
+  if (self->compression == ATH_COMPRESSION_NONE) return ATH_OK;
+  uint64_t most = self->record_max < SIZE_MAX / 4 ? self->record_max : SIZE_MAX / 4;
+  self->inflated = ath_buffer_make((size_t)most + AROUND + LEAST_INFLATED);
+  ATH_TRY_CONTEXT(ath_inflater_open(self->file.bytes, self->file.size, self->compression,
+                                    &self->inflater), "%s", self->path);
+  return options->random_access ? ath_context(unpack(self), "%s", self->path) : ATH_OK;
+}
+
+ath_status ath_tfrecord_open_with(const char *path, const ath_tfrecord_options *options,
+                                  ath_tfrecord_reader **out) {
+  static const ath_tfrecord_options defaults;
   size_t path_size = strlen(path) + 1;
   ath_tfrecord_reader *self = calloc(1, sizeof *self + path_size);
   if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to read it", path);
   memcpy(self->path, path, path_size);
-  ath_status status = ath_file_map(path, &self->file);
+  ath_status status = open_file(self, options != NULL ? options : &defaults);
   if (status != ATH_OK) {
-    free(self);
+    ath_tfrecord_close(self);
     return status;
   }
   *out = self;
   return ATH_OK;
 }
 
-/* A compressed file is a fault at the very first checksum, with these bytes in front:
- * RFC 1952 for gzip; RFC 1950 for zlib, whose first two bytes are a multiple of 31. */
-static const char *compression_of(const ath_mapping *file) {
-  const uint8_t *b = file->bytes;
-  if (file->size >= 2 && b[0] == 0x1f && b[1] == 0x8b) return "gzip";
-  if (file->size >= 2 && b[0] == 0x78 && (b[0] << 8 | b[1]) % 31 == 0) return "zlib";
-  return NULL;
+ath_status ath_tfrecord_open(const char *path, ath_tfrecord_reader **out) {
+  return ath_tfrecord_open_with(path, NULL, out);
 }
 
-static ath_status fault(const ath_tfrecord_reader *self, const char *what) {
-  const char *compression = self->at == 0 ? compression_of(&self->file) : NULL;
-  if (compression != NULL)
-    return ath_fail(ATH_UNSUPPORTED,
-                    "%s: record 0 at byte 0: the file looks %s-compressed; decompress it first",
-                    self->path, compression);
-  return ath_fail(ATH_CORRUPT, "%s: record %llu at byte %llu: %s", self->path,
-                  (unsigned long long)self->number, (unsigned long long)self->at, what);
+ath_compression ath_tfrecord_compression(const ath_tfrecord_reader *self) {
+  return self->compression;
+}
+
+void ath_tfrecord_close(ath_tfrecord_reader *self) {
+  if (self == NULL) return;
+  ath_inflater_close(self->inflater);
+  ath_buffer_free(&self->inflated);
+  if (self->file.bytes != NULL) ath_file_unmap(&self->file);
+  free(self);
+}
+
+/* --- bytes --------------------------------------------------------------------------------- */
+
+static ath_status fault(const ath_tfrecord_reader *self, ath_status status, const char *what) {
+  return ath_fail(status, "%s: record %" PRIu64 " at byte %" PRIu64 "%s: %s", self->path,
+                  self->number, self->at, self->inflater != NULL ? " of its content" : "", what);
+}
+
+/* Forgets what lies before the place, and decompresses until `wanted` bytes are there. They come in
+ * pieces, so that a length that is not true does not cost its memory. */
+static ath_status inflate_until(ath_tfrecord_reader *self, uint64_t wanted) {
+  ath_buffer *b = &self->inflated;
+  assert(self->at >= self->inflated_at && self->at - self->inflated_at <= b->length);
+  size_t passed = (size_t)(self->at - self->inflated_at);
+  if (passed > 0) memmove(b->bytes, b->bytes + passed, b->length - passed);
+  b->length -= passed;
+  self->inflated_at = self->at;
+  while (b->length < wanted) {
+    size_t piece = b->length > LEAST_INFLATED ? b->length : LEAST_INFLATED, got;
+    size_t room = b->maximum - b->length;
+    if (piece > room) piece = room;
+    ATH_TRY(ath_buffer_reserve(b, piece));
+    ATH_TRY(ath_inflater_read(self->inflater, (uint8_t *)b->bytes + b->length, piece, &got));
+    b->length += got;
+    if (got < piece) break;
+  }
+  return ATH_OK;
+}
+
+/* The bytes at the place, `wanted` of them or, at the end of the file, what is left. */
+static ath_status look(ath_tfrecord_reader *self, uint64_t wanted, const uint8_t **bytes,
+                       uint64_t *left) {
+  if (self->inflater == NULL) {
+    *bytes = self->file.bytes + self->at;
+    *left = self->file.size - self->at;
+    return ATH_OK;
+  }
+  if (self->inflated_at + self->inflated.length < self->at + wanted) {
+    ath_status status = inflate_until(self, wanted);
+    if (status != ATH_OK)
+      return ath_context(status, "%s: record %" PRIu64 " at byte %" PRIu64 " of its content",
+                         self->path, self->number, self->at);
+  }
+  size_t offset = (size_t)(self->at - self->inflated_at);
+  *bytes = (const uint8_t *)self->inflated.bytes + offset;
+  *left = self->inflated.length - offset;
+  return ATH_OK;
+}
+
+/* --- records ------------------------------------------------------------------------------- */
+
+static bool fits(uint64_t length, uint64_t left) {
+  return left >= AROUND && length <= left - AROUND;
+}
+
+static ath_status truncated(const ath_tfrecord_reader *self) {
+  return fault(self, ATH_CORRUPT, "truncated: the file ends inside the record's data");
+}
+
+/* The frame at the place, all of it, and the length of its data. A mapped file shows at once
+ * whether a length can be true; of a compressed one no more is unpacked than the limit allows. */
+static ath_status find_frame(ath_tfrecord_reader *self, const uint8_t **frame, uint64_t *length) {
+  uint64_t left = 0;
+  ATH_TRY(look(self, ATH_TFRECORD_HEAD, frame, &left));
+  if (left == 0) {
+    *frame = NULL;
+    return ATH_OK;
+  }
+  if (left < ATH_TFRECORD_HEAD)
+    return fault(self, ATH_CORRUPT, "truncated: the file ends inside the record's length");
+  if (ath_load_u32(*frame + 8) != ath_crc32c_masked(*frame, 8))
+    return fault(self, ATH_CORRUPT, "length checksum does not match");
+  *length = ath_load_u64(*frame);
+  if (self->inflater == NULL && !fits(*length, left)) return truncated(self);
+  if (*length > self->record_max) {
+    char text[128];
+    snprintf(text, sizeof text, "%" PRIu64 " bytes long, over the limit of %" PRIu64, *length,
+             self->record_max);
+    return fault(self, ATH_INVALID, text);
+  }
+  if (self->inflater == NULL) return ATH_OK;
+  ATH_TRY(look(self, *length + AROUND, frame, &left));
+  return fits(*length, left) ? ATH_OK : truncated(self);
 }
 
 static ath_status next_record(ath_tfrecord_reader *self, bool check_data, ath_record *out) {
-  assert(self->at <= self->file.size);
-  const uint8_t *frame = self->file.bytes + self->at;
-  uint64_t left = self->file.size - self->at;
+  const uint8_t *frame = NULL;
+  uint64_t length = 0;
   *out = (ath_record){.number = self->number, .at = self->at};
-  if (left == 0) return ATH_OK;
-  if (left < ATH_TFRECORD_HEAD)
-    return fault(self, "truncated: the file ends inside the record's length");
-  if (ath_load_u32(frame + 8) != ath_crc32c_masked(frame, 8))
-    return fault(self, "length checksum does not match");
-
-  uint64_t length = ath_load_u64(frame);
-  if (left < ATH_TFRECORD_HEAD + ATH_TFRECORD_TAIL ||
-      length > left - ATH_TFRECORD_HEAD - ATH_TFRECORD_TAIL)
-    return fault(self, "truncated: the file ends inside the record's data");
+  self->failed = 0;
+  ATH_TRY(find_frame(self, &frame, &length));
+  if (frame == NULL) return ATH_OK;
   const uint8_t *data = frame + ATH_TFRECORD_HEAD;
-  if (check_data && ath_load_u32(data + length) != ath_crc32c_masked(data, length))
-    return fault(self, "data checksum does not match");
+  if (check_data && ath_load_u32(data + length) != ath_crc32c_masked(data, length)) {
+    self->failed = length + 1;
+    return fault(self, ATH_CORRUPT, "data checksum does not match");
+  }
   out->bytes = data;
   out->length = length;
-  self->at += ATH_TFRECORD_HEAD + length + ATH_TFRECORD_TAIL;
+  self->at += AROUND + length;
   self->number++;
-  assert(self->at <= self->file.size);
   return ATH_OK;
 }
 
@@ -107,77 +253,32 @@ ath_status ath_tfrecord_skip(ath_tfrecord_reader *self, ath_record *out) {
   return next_record(self, false, out);
 }
 
+bool ath_tfrecord_pass(ath_tfrecord_reader *self) {
+  if (self->failed == 0) return false;
+  self->at += AROUND + (self->failed - 1);
+  self->number++;
+  self->failed = 0;
+  return true;
+}
+
 ath_status ath_tfrecord_seek(ath_tfrecord_reader *self, uint64_t at, uint64_t number) {
-  if (at > self->file.size)
-    return ath_fail(ATH_INVALID, "%s: record %llu cannot be at byte %llu of a file of %llu bytes",
-                    self->path, (unsigned long long)number, (unsigned long long)at,
-                    (unsigned long long)self->file.size);
+  uint64_t size = self->file.size;
+  if (self->inflater != NULL) {
+    if (at < self->at)
+      return ath_fail(ATH_INVALID, "%s: cannot go back in a compressed file", self->path);
+    while (self->inflated_at + self->inflated.length < at) { /* piece by piece */
+      uint64_t before = self->inflated_at + self->inflated.length;
+      self->at = before;
+      ATH_TRY_CONTEXT(inflate_until(self, 1), "%s", self->path);
+      if (self->inflated.length == 0) break;
+    }
+    size = self->inflated_at + self->inflated.length;
+  }
+  if (at > size)
+    return ath_fail(ATH_INVALID, "%s: record %" PRIu64 " cannot be at byte %" PRIu64
+                    " of a file of %" PRIu64 " bytes", self->path, number, at, size);
   self->at = at;
   self->number = number;
+  self->failed = 0;
   return ATH_OK;
-}
-
-void ath_tfrecord_close(ath_tfrecord_reader *self) {
-  if (self == NULL) return;
-  ath_file_unmap(&self->file);
-  free(self);
-}
-
-/* --- writing ------------------------------------------------------------------------------- */
-
-struct ath_tfrecord_writer {
-  ath_file_writer *file;
-  uint64_t size;
-  uint32_t crc;
-};
-
-ath_status ath_tfrecord_create(const char *path, ath_tfrecord_writer **out) {
-  ath_tfrecord_writer *self = calloc(1, sizeof *self);
-  if (self == NULL) return ath_fail(ATH_NO_MEMORY, "%s: no memory to write it", path);
-  ath_status status = ath_file_writer_open(path, &self->file);
-  if (status != ATH_OK) {
-    free(self);
-    return status;
-  }
-  *out = self;
-  return ATH_OK;
-}
-
-static ath_status put(ath_tfrecord_writer *self, const void *bytes, size_t count) {
-  ATH_TRY(ath_file_writer_write(self->file, bytes, count));
-  self->size += count;
-  self->crc = ath_crc32c(self->crc, bytes, count);
-  assert(self->size >= count);
-  return ATH_OK;
-}
-
-ath_status ath_tfrecord_write(ath_tfrecord_writer *self, const void *bytes, size_t length) {
-  ath_tfrecord_frame frame = ath_tfrecord_frame_make(bytes, length);
-  ATH_TRY(put(self, frame.head, sizeof frame.head));
-  ATH_TRY(put(self, bytes, length));
-  return put(self, frame.tail, sizeof frame.tail);
-}
-
-uint64_t ath_tfrecord_size(const ath_tfrecord_writer *self) { return self->size; }
-
-uint32_t ath_tfrecord_crc(const ath_tfrecord_writer *self) { return self->crc; }
-
-/* Destroys the writer and hands over its file. */
-static ath_file_writer *release(ath_tfrecord_writer *self) {
-  ath_file_writer *file = self->file;
-  assert(file != NULL);
-  free(self);
-  return file;
-}
-
-ath_status ath_tfrecord_commit(ath_tfrecord_writer *self) {
-  return ath_file_writer_commit(release(self));
-}
-
-ath_status ath_tfrecord_commit_as(ath_tfrecord_writer *self, const char *path) {
-  return ath_file_writer_commit_as(release(self), path);
-}
-
-void ath_tfrecord_abandon(ath_tfrecord_writer *self) {
-  if (self != NULL) ath_file_writer_abandon(release(self));
 }

@@ -13,5 +13,7 @@ typedef struct ath_tfrecord_frame {
 } ath_tfrecord_frame;
 
 ath_tfrecord_frame ath_tfrecord_frame_make(const void *bytes, size_t length);
+/* The same for data whose CRC-32C is known. */
+ath_tfrecord_frame ath_tfrecord_frame_around(size_t length, uint32_t crc);
 
 #endif

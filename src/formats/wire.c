@@ -70,7 +70,7 @@ static ath_status read_field(ath_wire *self, ath_wire_field *field, int depth) {
                   (int)field->kind);
 }
 
-ath_status ath_wire_next(ath_wire *self, ath_wire_field *field) {
+ath_status ath_wire_next_any(ath_wire *self, ath_wire_field *field) {
   assert(self->at < self->end);
   ATH_TRY(read_field(self, field, 0));
   if (field->kind == ATH_WIRE_GROUP_END)

@@ -80,7 +80,27 @@ static inline ath_status ath_wire_varint(ath_wire *self, uint64_t *value) {
 
 /* Reads the next field; groups (an abandoned kind) are passed over. ATH_CORRUPT when it is
  * malformed. There must be something left. */
-ath_status ath_wire_next(ath_wire *self, ath_wire_field *field) ATH_MUST_CHECK;
+ath_status ath_wire_next_any(ath_wire *self, ath_wire_field *field) ATH_MUST_CHECK;
+
+/* The same, inline for what nearly all fields of our messages are: bytes, below 16 by number and
+ * below 16,384 by length. */
+static inline ATH_MUST_CHECK ath_status ath_wire_next(ath_wire *self, ath_wire_field *field) {
+  const uint8_t *at = self->at;
+  size_t left = ath_wire_left(self);
+  if (left >= 3 && at[0] >= 8 && at[0] < 128 && (at[0] & 7) == ATH_WIRE_BYTES &&
+      (at[1] < 128 || at[2] < 128)) {
+    size_t head = at[1] < 128 ? 2 : 3;
+    size_t length = at[1] < 128 ? at[1] : (at[1] & 127u) | (size_t)at[2] << 7;
+    if (length <= left - head) {
+      field->number = at[0] >> 3;
+      field->kind = ATH_WIRE_BYTES;
+      field->inside = (ath_wire){at + head, at + head + length};
+      self->at = at + head + length;
+      return ATH_OK;
+    }
+  }
+  return ath_wire_next_any(self, field);
+}
 
 /* --- writing ------------------------------------------------------------------------------ */
 

@@ -103,6 +103,7 @@ static ath_status show_values(const ath_record *record, const char *name) {
 static ath_status show_feature(void *context, const ath_feature_view *feature) {
   shown_record *shown = context;
   char name[256];
+  if (feature->place != ATH_FEATURE_PLAIN) return ATH_OK;
   snprintf(name, sizeof name, "%.*s", (int)feature->name_length, feature->name);
   printf("%s\"%s\": {\"kind\": %d, \"count\": %zu", shown->separator, name, (int)feature->kind,
          feature->count);

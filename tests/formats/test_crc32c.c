@@ -31,35 +31,46 @@ static uint8_t *random_bytes(size_t count) {
   return bytes;
 }
 
-/* Every length around the borders of the blocks, at every alignment. */
+/* Every length up to several rounds of the longest blocks, and every alignment. */
 static void all_versions_agree(void **state) {
   (void)state;
-  enum { MOST = 3 * ATH_CRC32C_LONG * 2 + 3 * ATH_CRC32C_SHORT + 64 };
-  static const size_t lengths[] = {
-      3 * ATH_CRC32C_SHORT - 1, 3 * ATH_CRC32C_SHORT, 3 * ATH_CRC32C_SHORT + 9,
-      3 * ATH_CRC32C_LONG - 1,  3 * ATH_CRC32C_LONG,  3 * ATH_CRC32C_LONG + 3 * ATH_CRC32C_SHORT,
-      MOST - 8};
-  uint8_t *bytes = random_bytes(MOST);
-  for (size_t length = 0; length < 600; length++)
-    assert_int_equal(ath_crc32c_tables(~0u, bytes + length % 8, length),
-                     ath_crc32c_plain(~0u, bytes + length % 8, length));
-  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-    for (size_t start = 0; start < 8; start++) {
-      uint32_t plain = ath_crc32c_plain(0x1234567, bytes + start, lengths[i]);
-      assert_int_equal(ath_crc32c_tables(0x1234567, bytes + start, lengths[i]), plain);
-      if (ath_crc32c_has_instruction())
-        assert_int_equal(ath_crc32c_instruction(0x1234567, bytes + start, lengths[i]), plain);
-    }
+  enum { ROUND = 3 * 8 * ATH_CRC32C_BLOCK, MOST = 2 * ROUND + 200 };
+  uint8_t *bytes = random_bytes(MOST + 8);
+  bool by_instruction = ath_crc32c_has_instruction();
+  for (size_t length = 0; length <= MOST; length += length < 600 || length % ROUND < 3 ? 1 : 31) {
+    const uint8_t *from = bytes + length % 8;
+    uint32_t plain = ath_crc32c_plain(0x1234567, from, length);
+    assert_int_equal(ath_crc32c_tables(0x1234567, from, length), plain);
+    if (by_instruction)
+      assert_int_equal(ath_crc32c_instruction(0x1234567, from, length), plain);
+  }
   free(bytes);
 }
 
-static void short_runs_by_instruction_agree(void **state) {
+static void a_register_is_moved_as_by_zero_bytes(void **state) {
   (void)state;
-  if (!ath_crc32c_has_instruction()) skip();
-  uint8_t *bytes = random_bytes(1024);
-  for (size_t length = 0; length < 1000; length++)
-    assert_int_equal(ath_crc32c_instruction(~0u, bytes + length % 8, length),
-                     ath_crc32c_plain(~0u, bytes + length % 8, length));
+  enum { MOST = 5000 };
+  static const uint8_t zeros[MOST];
+  bool by_instruction = ath_crc32c_has_instruction();
+  for (size_t count = 0; count <= MOST; count += 1 + count / 50) {
+    uint32_t state_after = ath_crc32c_plain(0xdeadbeef, zeros, count);
+    assert_int_equal(ath_crc32c_shift_plain(0xdeadbeef, count), state_after);
+    if (by_instruction)
+      assert_int_equal(ath_crc32c_shift_instruction(0xdeadbeef, count), state_after);
+  }
+  if (!by_instruction) return;
+  static const uint64_t far[] = {UINT64_C(1) << 31, UINT64_C(3) << 40 | 5, UINT64_MAX};
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++)
+    assert_int_equal(ath_crc32c_shift_instruction(1, far[i]), ath_crc32c_shift_plain(1, far[i]));
+}
+
+static void two_checksums_are_joined(void **state) {
+  (void)state;
+  uint8_t *bytes = random_bytes(3000);
+  uint32_t whole = ath_crc32c(0, bytes, 3000);
+  for (size_t cut = 0; cut <= 3000; cut += 59)
+    assert_int_equal(ath_crc32c_join(ath_crc32c(0, bytes, cut),
+                                     ath_crc32c(0, bytes + cut, 3000 - cut), 3000 - cut), whole);
   free(bytes);
 }
 
@@ -76,7 +87,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(published_values_come_out),
       cmocka_unit_test(all_versions_agree),
-      cmocka_unit_test(short_runs_by_instruction_agree),
+      cmocka_unit_test(a_register_is_moved_as_by_zero_bytes),
+      cmocka_unit_test(two_checksums_are_joined),
       cmocka_unit_test(a_checksum_continues_over_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

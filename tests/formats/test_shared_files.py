@@ -23,8 +23,8 @@ def expected_counts(*compressions):
     return [(name, row) for name, row in table.items() if row["compression"] in compressions]
 
 
-@pytest.mark.parametrize("name, row", expected_counts(""))
-def test_plain_files_are_read(name, row):
+@pytest.mark.parametrize("name, row", expected_counts("", "GZIP", "ZLIB"))
+def test_record_files_are_read(name, row):
     shown = samples.show("examples", os.path.join(RECORDS, name))
     assert len(shown) == row["records"]
     assert sum(record["length"] for record in shown) == row["payload_bytes"]
@@ -46,14 +46,6 @@ def test_values_are_read_and_those_past_32_bits_refused():
     assert {name: f["count"] for name, f in shown[52]["features"].items()} == \
         {"f": 5, "neg": 3, "b": 3}
     assert shown[53]["length"] == 0
-
-
-@pytest.mark.parametrize("name, row", expected_counts("GZIP", "ZLIB"))
-def test_compressed_files_are_named_as_such(name, row):
-    status, lines, message = samples.run("examples", os.path.join(RECORDS, name))
-    assert status == 11 and lines == []
-    assert f"looks {row['compression'].lower()}-compressed" in message
-    assert name in message
 
 
 @pytest.mark.parametrize("model", sorted(os.listdir(os.path.join(DATA, "h5"))))

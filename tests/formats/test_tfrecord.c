@@ -183,25 +183,6 @@ static void an_enormous_length_is_truncated(void **state) {
   remove_folder(folder);
 }
 
-/* The first bytes of gzip and zlib files; the last is a record of 0x9c78 bytes, cut short. */
-static void a_compressed_file_is_named_as_such(void **state) {
-  (void)state;
-  char *folder = make_folder();
-  const char *path = in_folder(folder, "compressed");
-  uint64_t count;
-  uint8_t bytes[32];
-  size_t length = from_hex("1f8b080000000000000363646060", bytes, sizeof bytes);
-  assert_ok(ath_file_write(path, bytes, length));
-  assert_fails(read_all(path, &count), ATH_UNSUPPORTED, "looks gzip-compressed");
-  length = from_hex("789c63646060000000050002aabb", bytes, sizeof bytes);
-  assert_ok(ath_file_write(path, bytes, length));
-  assert_fails(read_all(path, &count), ATH_UNSUPPORTED, "looks zlib-compressed");
-  length = from_hex("7b9c63646060000000050002aabb", bytes, sizeof bytes);
-  assert_ok(ath_file_write(path, bytes, length));
-  assert_fails(read_all(path, &count), ATH_CORRUPT, "length checksum");
-  remove_folder(folder);
-}
-
 static void a_missing_file_and_a_folder_are_refused(void **state) {
   (void)state;
   char *folder = make_folder();
@@ -292,7 +273,6 @@ int main(void) {
       cmocka_unit_test(skipping_looks_at_lengths_alone),
       cmocka_unit_test(a_cut_inside_a_record_is_truncated),
       cmocka_unit_test(an_enormous_length_is_truncated),
-      cmocka_unit_test(a_compressed_file_is_named_as_such),
       cmocka_unit_test(a_missing_file_and_a_folder_are_refused),
       cmocka_unit_test(only_a_committed_file_is_seen),
       cmocka_unit_test(a_final_name_that_is_too_long_is_refused),

@@ -1,0 +1,298 @@
+/* varints_x86.c: lists of varints with AVX2 and BMI2. There is no branch on the length of a number:
+ * those of token ids change too irregularly to be foreseen. */
+#include "formats/varints.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <string.h>
+
+#define FAST __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+
+enum { LANES = 8, BLOCK = 64, VECTOR = 16, GROUP_ROOM = 2 * VECTOR, ROWS = 1 << 12 };
+
+/* --- tables ---------------------------------------------------------------------------------
+ *
+ * Four numbers have the lengths a, b, c, d, each less one and in two bits: `lengths` is
+ * a | b << 2 | c << 4 | d << 6, and `bytes` their sum. */
+
+typedef struct row {
+  uint8_t lengths, bytes;
+} row;
+
+typedef struct tables {
+  uint8_t split[256][VECTOR]; /* shuffles numbers side by side into lanes of four bytes, … */
+  uint8_t join[256][VECTOR];  /* and back */
+  row by_tops[ROWS]; /* of lanes: three bits for each number, set where a byte has its top bit */
+  row by_ends[ROWS]; /* of bytes side by side: a bit set where a number ends; 0 bytes where four
+                        numbers do not end within twelve bytes */
+} tables;
+
+static tables the_tables __attribute__((aligned(64)));
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_shuffles(unsigned lengths) {
+  unsigned at = 0;
+  memset(the_tables.split[lengths], 128, VECTOR); /* 128: a zero */
+  memset(the_tables.join[lengths], 128, VECTOR);
+  for (unsigned lane = 0; lane < 4; lane++)
+    for (unsigned byte = 0; byte <= (lengths >> (2 * lane) & 3); byte++, at++) {
+      the_tables.split[lengths][4 * lane + byte] = (uint8_t)at;
+      the_tables.join[lengths][at] = (uint8_t)(4 * lane + byte);
+    }
+}
+
+static row row_of_tops(unsigned tops) {
+  row r = {0};
+  for (unsigned lane = 0; lane < 4; lane++) {
+    unsigned length = (unsigned)__builtin_popcount(tops >> (3 * lane) & 7);
+    r.lengths |= (uint8_t)(length << (2 * lane));
+    r.bytes += (uint8_t)(length + 1);
+  }
+  return r;
+}
+
+static row row_of_ends(unsigned ends) {
+  row r = {0};
+  for (unsigned lane = 0; lane < 4; lane++) {
+    unsigned length = ends != 0 ? (unsigned)__builtin_ctz(ends) : 4;
+    if (length > 3) return (row){0};
+    r.lengths |= (uint8_t)(length << (2 * lane));
+    r.bytes += (uint8_t)(length + 1);
+    ends >>= length + 1;
+  }
+  return r;
+}
+
+static void make_tables(void) {
+  for (unsigned lengths = 0; lengths < 256; lengths++) make_shuffles(lengths);
+  for (unsigned bits = 0; bits < ROWS; bits++) {
+    the_tables.by_tops[bits] = row_of_tops(bits);
+    the_tables.by_ends[bits] = row_of_ends(bits);
+  }
+}
+
+static const tables *tables_get(void) {
+  pthread_once(&once, make_tables);
+  return &the_tables;
+}
+
+bool ath_varints_has_fast(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("popcnt");
+}
+
+/* --- writing ------------------------------------------------------------------------------- */
+
+FAST
+static uint32_t sum_lanes(__m256i lanes) {
+  uint32_t values[LANES], sum = 0;
+  _mm256_storeu_si256((__m256i *)values, lanes);
+  for (int i = 0; i < LANES; i++) sum += values[i];
+  return sum;
+}
+
+/* One for each border of seven bits that a number is above; for a negative one, which is above
+ * none, nine. A lane counts 2^28 numbers at most before it is read. */
+FAST
+size_t ath_varints_size_fast(const int32_t *values, size_t count) {
+  enum { ROUND = 1 << 20 };
+  const __m256i one = _mm256_set1_epi32(127), two = _mm256_set1_epi32((1 << 14) - 1),
+                three = _mm256_set1_epi32((1 << 21) - 1), four = _mm256_set1_epi32((1 << 28) - 1);
+  const __m256i nine = _mm256_set1_epi32(9);
+  size_t size = count, i = 0;
+  while (count - i >= LANES) {
+    __m256i more = _mm256_setzero_si256();
+    size_t stop = count - i > ROUND ? i + ROUND : count;
+    for (; stop - i >= LANES; i += LANES) {
+      __m256i v = _mm256_loadu_si256((const __m256i *)(values + i));
+      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, one));
+      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, two));
+      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, three));
+      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, four));
+      more = _mm256_add_epi32(more, _mm256_and_si256(_mm256_srai_epi32(v, 31), nine));
+    }
+    size += sum_lanes(more);
+  }
+  return size + ath_varints_size_plain(values + i, count - i) - (count - i);
+}
+
+/* Numbers below 128, each of them a byte. */
+FAST
+static void put_bytes(uint8_t *out, const int32_t *values, size_t count) {
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  size_t i = 0;
+  for (; count - i >= 4 * LANES; i += 4 * LANES) {
+    const __m256i *from = (const __m256i *)(values + i);
+    __m256i a = _mm256_packs_epi32(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1));
+    __m256i b = _mm256_packs_epi32(_mm256_loadu_si256(from + 2), _mm256_loadu_si256(from + 3));
+    __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
+    _mm256_storeu_si256((__m256i *)(out + i), bytes);
+  }
+  for (; i < count; i++) out[i] = (uint8_t)values[i];
+}
+
+/* Eight numbers below 2^28: their groups of seven bits in a byte each, the top bits of all but the
+ * last byte set, and then the bytes in use pushed together, four numbers at a time. What a store
+ * writes too much is overwritten by the next. */
+FAST
+static uint8_t *put_group(uint8_t *out, __m256i v, const tables *t) {
+  __m256i bytes = _mm256_and_si256(v, _mm256_set1_epi32(0x7f));
+  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 1),
+                                                  _mm256_set1_epi32(0x7f00)));
+  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 2),
+                                                  _mm256_set1_epi32(0x7f0000)));
+  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 3),
+                                                  _mm256_set1_epi32(0x7f000000)));
+  __m256i more = _mm256_and_si256(_mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 7) - 1)),
+                                  _mm256_set1_epi32(0x80));
+  more = _mm256_or_si256(more, _mm256_and_si256(
+      _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 14) - 1)), _mm256_set1_epi32(0x8000)));
+  more = _mm256_or_si256(more, _mm256_and_si256(
+      _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 21) - 1)), _mm256_set1_epi32(0x800000)));
+  uint32_t tops = (uint32_t)_mm256_movemask_epi8(more);
+  bytes = _mm256_or_si256(bytes, more);
+  const row *low = &t->by_tops[_pext_u32(tops, 0x7777)];
+  const row *high = &t->by_tops[_pext_u32(tops, 0x77770000)];
+  __m128i a = _mm256_castsi256_si128(bytes), b = _mm256_extracti128_si256(bytes, 1);
+  a = _mm_shuffle_epi8(a, _mm_load_si128((const __m128i *)t->join[low->lengths]));
+  b = _mm_shuffle_epi8(b, _mm_load_si128((const __m128i *)t->join[high->lengths]));
+  _mm_storeu_si128((__m128i *)out, a);
+  _mm_storeu_si128((__m128i *)(out + low->bytes), b);
+  return out + low->bytes + high->bytes;
+}
+
+/* Whole groups while they are of such numbers and there is room for all that is stored. */
+FAST
+static uint8_t *put_groups(uint8_t *out, const uint8_t *end, const int32_t *values, size_t count,
+                           size_t *done) {
+  const tables *t = tables_get();
+  for (; count - *done >= LANES && end - out >= GROUP_ROOM; *done += LANES) {
+    __m256i v = _mm256_loadu_si256((const __m256i *)(values + *done));
+    if (!_mm256_testz_si256(v, _mm256_set1_epi32((int)0xf0000000))) break;
+    out = put_group(out, v, t);
+  }
+  return out;
+}
+
+FAST
+uint8_t *ath_varints_put_fast(uint8_t *out, size_t size, const int32_t *values, size_t count) {
+  uint8_t *end = out + size;
+  if (size == count) {
+    put_bytes(out, values, count);
+    return end;
+  }
+  size_t i = 0;
+  out = put_groups(out, end, values, count, &i);
+  uint8_t last[2 * GROUP_ROOM]; /* what is near the end goes there by way of this */
+  if (count - i >= LANES && end - out < GROUP_ROOM) {
+    size_t put = (size_t)(put_groups(last, last + sizeof last, values, count, &i) - last);
+    memcpy(out, last, put);
+    out += put;
+  }
+  return ath_varints_put_plain(out, (size_t)(end - out), values + i, count - i);
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+FAST
+static uint64_t top_bits(const uint8_t *block) {
+  const __m256i *at = (const __m256i *)block;
+  uint32_t low = (uint32_t)_mm256_movemask_epi8(_mm256_loadu_si256(at));
+  uint32_t high = (uint32_t)_mm256_movemask_epi8(_mm256_loadu_si256(at + 1));
+  return (uint64_t)high << 32 | low;
+}
+
+FAST
+static void widen_block(const uint8_t *block, int32_t *values) {
+  for (int i = 0; i < BLOCK; i += LANES) {
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(block + i));
+    _mm256_storeu_si256((__m256i *)(values + i), _mm256_cvtepu8_epi32(bytes));
+  }
+}
+
+/* Four numbers of at most four bytes, which begin at `from`; the shuffle puts each into a lane. */
+FAST
+static void take_four(const uint8_t *from, const uint8_t *split, int32_t *values) {
+  __m128i v = _mm_loadu_si128((const __m128i *)from);
+  v = _mm_and_si128(v, _mm_set1_epi8(127));
+  v = _mm_shuffle_epi8(v, _mm_load_si128((const __m128i *)split));
+  v = _mm_maddubs_epi16(_mm_set1_epi16((short)0x8001), v); /* pairs: first + 128 · second */
+  v = _mm_madd_epi16(v, _mm_set1_epi32(1 << 30 | 1));      /* pairs: first + 16,384 · second */
+  _mm_storeu_si128((__m128i *)values, v);
+}
+
+FAST
+static int32_t take_one(const uint8_t *from, unsigned length) {
+  uint32_t word;
+  memcpy(&word, from, sizeof word);
+  return (int32_t)_pext_u32(_bzhi_u32(word, 8 * length), 0x7f7f7f7f);
+}
+
+/* Those that do not end within twelve bytes, or the last few of a block. */
+FAST
+static void take_singly(const uint8_t *from, uint64_t ends, int32_t *values, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    unsigned length = (unsigned)_tzcnt_u64(ends) + 1;
+    values[i] = take_one(from, length);
+    from += length;
+    ends >>= length;
+  }
+}
+
+/* The numbers whose last bytes are the set bits of `ends`, `count` of them; returns how many bytes
+ * they take. Where each four begins is found on its own, by the place of the last set bit before,
+ * so that no four has to wait for another. */
+FAST
+static size_t take_numbers(const uint8_t *block, uint64_t ends, int32_t *values, size_t count) {
+  const tables *t = tables_get();
+  size_t at = 0, i = 0;
+  for (uint64_t last = 8; i + 4 <= count; i += 4, last <<= 4) {
+    uint64_t rest = ends >> at;
+    size_t next = (size_t)_tzcnt_u64(_pdep_u64(last, ends)) + 1;
+    const row *r = &t->by_ends[rest & (ROWS - 1)];
+    if (r->bytes > 0) take_four(block + at, t->split[r->lengths], values + i);
+    else take_singly(block + at, rest, values + i, 4);
+    at = next;
+  }
+  if (i < count) take_singly(block + at, ends >> at, values + i, count - i);
+  return at;
+}
+
+/* By blocks of 64 bytes that begin where a number does. The last one is copied, so that nothing is
+ * read behind the list, and filled with bytes that end no number; of the others whole fours are
+ * taken, and what is left is the beginning of the next block. */
+FAST
+void ath_varints_take_fast(const uint8_t *bytes, size_t length, size_t *at, int32_t *values,
+                           size_t capacity, size_t *count) {
+  uint8_t copy[BLOCK + VECTOR];
+  while (*at < length) {
+    const uint8_t *block = bytes + *at;
+    size_t left = length - *at;
+    if (left < sizeof copy) {
+      memset(copy, 128, sizeof copy);
+      memcpy(copy, block, left < BLOCK ? left : BLOCK);
+      block = copy;
+    }
+    uint64_t more = top_bits(block), ends = ~more;
+    size_t found = (size_t)_mm_popcnt_u64(ends);
+    if (ends == 0 || found > capacity - *count) return;
+    size_t used = 64 - (size_t)_lzcnt_u64(ends);
+    uint64_t inside = _bzhi_u64(more, (unsigned)used); /* five bytes have four such in a row */
+    if ((inside & inside >> 1 & inside >> 2 & inside >> 3) != 0) return;
+    if (more == 0) {
+      widen_block(block, values + *count);
+    } else if (left <= BLOCK || found < 4) {
+      take_numbers(block, ends, values + *count, found);
+    } else {
+      found -= found % 4;
+      used = take_numbers(block, ends, values + *count, found);
+    }
+    *at += used;
+    *count += found;
+  }
+}
+
+#endif
