@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "storage/file.h"
+#include "tokenizers/json_number.h"
 
 enum { PATH_TEXT_MAX = 256, PLACE_TEXT_MAX = 1024 };
 
@@ -271,7 +272,7 @@ void ath_json_put_member(ath_json_writer *self, const char *key, size_t length, 
 
 void ath_json_put_number(ath_json_writer *self, const char *key, double value) {
   begin_value(self, key);
-  STEP(self, ath_buffer_double(self->out, value));
+  STEP(self, ath_json_number_write(self->out, value));
 }
 
 void ath_json_put_literal(ath_json_writer *self, const char *key, const char *literal) {

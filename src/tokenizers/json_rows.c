@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/utf8.h"
 #include "tokenizers/characters.h"
 #include "tokenizers/json_bytes.h"
 #include "tokenizers/json_document.h"
+#include "tokenizers/json_number.h"
 #include "tokenizers/pipeline.h"
 
 enum { KEY_SHOWN = 100, INTEGER_DIGITS = 18 };
@@ -67,7 +67,7 @@ static const char *type_at(const char *at) {
     case 't': return "true";
     case 'f': return "false";
     case 'n': return "null";
-    default: return ath_decimal_read(at, &value, &whole) == NULL ? NULL
+    default: return ath_json_number_read(at, &value, &whole) == NULL ? NULL
                     : whole ? "an integer" : "a number";
   }
 }
@@ -195,7 +195,7 @@ ath_status ath_json_slice_keep(ath_json_slice string, ath_buffer *out) {
 
 static ath_status read_number(ath_json_rows *self, const char *expected, double *out,
                               bool *whole) {
-  const char *after = ath_decimal_read(self->at, out, whole);
+  const char *after = ath_json_number_read(self->at, out, whole);
   if (after == NULL) return wrong_type(self, expected);
   if (!isfinite(*out)) return wrong(self, self->at, "the number is too large");
   self->at = after;

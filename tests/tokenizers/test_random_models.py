@@ -181,6 +181,31 @@ def test_random_models_encode_as_the_reference(kind, program, tmp_path):
                 pytest.fail(f"{text!r}\n{ours}\n{theirs}\n{tokenizer.to_str()}")
 
 
+def random_number(source):
+    """As JSON spells it, short or long. (Of scores' size: others may not be saved so.)"""
+    kind = source.randrange(6)
+    digits = "".join(source.choice("0123456789") for _ in range(source.randint(1, 30)))
+    if kind < 2:
+        return repr(-source.random() * 10 ** source.randint(-3, 2))
+    if kind == 2:
+        return f"-{source.randint(0, 10 ** source.randint(0, 25))}.{digits}"
+    if kind == 3:
+        return f"{source.randint(0, 99)}.{digits}e{source.randint(-9, 20)}"
+    if kind == 4:
+        return f"-{source.randint(0, 10 ** source.randint(1, 40))}"
+    return f"0.0000{digits}E-{source.randint(0, 5)}"
+
+
+def test_scores_are_those_that_the_reference_reads_to_the_bit_and_are_saved_so(program, tmp_path):
+    source, path = random.Random("scores"), tmp_path / "tokenizer.json"
+    rows = ",".join(f'["{i}",{random_number(source)}]' for i in range(20000))
+    path.write_text('{"version":"1.0","added_tokens":[],"model":{"type":"Unigram","unk_id":null,'
+                    f'"byte_fallback":false,"vocab":[{rows}]}}}}')
+    assert program.ask(f"load {path}") == "ok"
+    again = Tokenizer.from_str(json.loads(program.ask("save")))
+    assert again.to_str() == Tokenizer.from_file(str(path)).to_str()
+
+
 def test_merges_as_strings_and_files_without_a_type_are_the_same_model(program, tmp_path):
     model = {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version: 0.2", "a b"]}
     path = tmp_path / "tokenizer.json"

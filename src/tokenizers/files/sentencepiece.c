@@ -129,6 +129,9 @@ static ath_status twice(const reading *self, size_t number) {
                   (int)(p->piece.len < 100 ? p->piece.len : 100), (const char *)p->piece.data);
 }
 
+/* SentencePiece adds scores up in single precision from the beginning of the text, so that of paths
+ * of the same pieces in another order its roundings choose one, a different one in another place of
+ * the text. Here words are cut apart, and such paths tie. */
 static ath_status make_unigram(reading *self) {
   const message *m = self->message;
   ath_unigram *model;
