@@ -128,6 +128,24 @@ static ath_status dispatch(const ath_stage *stage) {
   return ath_cli_dispatch(stage->count, words);
 }
 
+static bool is_skipped(const ath_option_list *skip, const ath_stage *stage) {
+  for (size_t i = 0; i < skip->count; i++)
+    if (strcmp(skip->items[i], stage->name) == 0) return true;
+  return false;
+}
+
+static ath_status check_skipped(const ath_run_file *file, const ath_option_list *skip) {
+  for (size_t i = 0; i < skip->count; i++) {
+    bool found = false;
+    for (size_t s = 0; s < file->count; s++)
+      found |= strcmp(skip->items[i], file->stages[s].name) == 0;
+    if (!found)
+      return ath_fail(ATH_USAGE, "--skip \"%s\": %s has no such stage", skip->items[i],
+                      file->path);
+  }
+  return ATH_OK;
+}
+
 /* A slip in the last stage shall not be found after the hours of those before it. */
 static ath_status check(const ath_run_file *file) {
   ath_cli_only_check = true;
@@ -140,6 +158,7 @@ static ath_status check(const ath_run_file *file) {
 
 typedef struct progress {
   const ath_run_file *file;
+  const ath_option_list *skip; /* names of commands that are left out */
   char notes[ATH_PATH_MAX];
   json_t *before, *now; /* the finished stages as they were noted, and as they will be */
   bool changed;         /* a stage left something new, which those after it are made from */
@@ -153,18 +172,20 @@ static bool is_done(const progress *self, size_t number, const json_t *described
          json_equal(json_array_get(self->before, number), described);
 }
 
+/* A stage that never ran is noted as nothing. */
 static ath_status note(progress *self, json_t *described) {
-  if (json_array_append(self->now, described) != 0)
+  if (json_array_append(self->now, described != NULL ? described : json_null()) != 0)
     return ath_fail(ATH_NO_MEMORY, "%s: no memory", self->notes);
   return write_notes(self->notes, self->now);
 }
 
 static ath_status run_stage(progress *self, size_t number, json_t *described) {
   const ath_stage *stage = &self->file->stages[number];
-  bool done = is_done(self, number, described);
+  bool skipped = is_skipped(self->skip, stage), done = is_done(self, number, described);
   fflush(stdout);
   fprintf(stderr, "\n# stage %zu of %zu%s\n", number + 1, self->file->count,
-          done ? ": its result is there" : "");
+          skipped ? ": skipped" : done ? ": its result is there" : "");
+  if (skipped) return note(self, json_array_get(self->before, number));
   if (!done) {
     fprintf(stderr, "$ ");
     print_command(stage, stderr);
@@ -210,12 +231,13 @@ static ath_status run_locked(progress *self) {
 
 static ath_status run(const ath_command *self, int argc, char **argv) {
   const char *output_dir = NULL;
-  ath_option_list settings = {0};
+  ath_option_list settings = {0}, skip = {0};
   bool dry = false;
   const ath_option table[] = {
     {"output-dir", ATH_OPTION_STRING, &output_dir, "DIR", .help = "Replaces the file's output_dir"},
     {"set", ATH_OPTION_LIST, &settings, "NAME=VALUE",
      .help = "Replaces a variable of the file"},
+    {"skip", ATH_OPTION_LIST, &skip, "COMMAND", .help = "Leaves out the stages of this command"},
     {"dry-run", ATH_OPTION_FLAG, &dry, .help = "Check the file and print its commands only"},
     {0}};
   ath_operands operands;
@@ -226,12 +248,14 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_status status = ath_run_file_read(operands.items[0], output_dir, settings.items,
                                         settings.count, &file);
   if (status == ATH_OK) status = check(&file);
-  progress all = {.file = &file};
+  if (status == ATH_OK) status = check_skipped(&file, &skip);
+  progress all = {.file = &file, .skip = &skip};
   if (status == ATH_OK && !dry) {
     ath_cli_catch_signals();
     status = run_locked(&all);
   } else if (status == ATH_OK) {
-    for (size_t i = 0; i < file.count; i++) print_command(&file.stages[i], stdout);
+    for (size_t i = 0; i < file.count; i++)
+      if (!is_skipped(&skip, &file.stages[i])) print_command(&file.stages[i], stdout);
   }
   ath_run_file_free(&file);
   return status;

@@ -44,7 +44,7 @@ OPTIONS = {
     "train": TRAIN_OPTIONS + PROFILE,
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
-    "run": "output-dir set dry-run",
+    "run": "output-dir set skip dry-run",
     "export": TRAIN_OPTIONS.replace(" json ", " stablehlo what output ").replace(" device ", " "),
     "plan": TRAIN_OPTIONS.replace(" device ", " ") + (
         " topology largest-batch batch-sizes plot top price prices jobs"),

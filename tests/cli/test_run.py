@@ -96,6 +96,16 @@ def test_results_that_are_there_are_kept_and_answers_are_given_again(file):
     assert first.stdout.endswith(second.stdout) and "it's a" in second.stdout
 
 
+def test_a_stage_that_is_skipped_neither_runs_nor_counts_as_done(file):
+    good(file)
+    assert len(athanor("run", file, "--dry-run", "--skip", "train").stdout.splitlines()) == 3
+    assert names(athanor("run", file, "--skip", "train", "--skip", "fill-mask")) == ALL[:2]
+    assert names(athanor("run", file)) == ALL[2:]
+    assert names(athanor("run", file, "--skip", "fill-mask")) == []
+    ran = athanor("run", file, "--skip", "push", code=2)
+    assert f'--skip "push": {file} has no such stage' in ran.stderr
+
+
 def test_a_changed_input_makes_everything_behind_it_anew(file, tmp_path):
     good(file)
     athanor("run", file)
