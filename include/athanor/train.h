@@ -91,6 +91,10 @@ typedef struct ath_train_options {
   const char *device, *mesh;
   bool bf16;
   int64_t threads;
+  bool push_to_hub;
+  const char *hub_model_id, *hub_strategy;
+  bool hub_private_repo;
+  const char *hub_token;
   /* Not settings: */
   const volatile sig_atomic_t *stop; /* set by a signal handler: finish the step, save, return */
   struct ath_arena *memory;          /* of the strings that were read from a file */
@@ -116,11 +120,12 @@ typedef struct ath_setting {
   const char *placeholder; /* "N" */
   const char *help;        /* one sentence, without full stop */
   const char *group;       /* "Model"; settings of a group follow one another */
+  bool secret;             /* its value is never printed nor written */
 } ath_setting;
 
 /* The table of settings, in the order in which they are shown. */
 const ath_setting *ath_train_settings(size_t *count);
-/* A setting's value as text, as YAML writes it, appended to `out`. */
+/* A setting's value as text, as YAML writes it, appended to `out`; null for a secret. */
 ath_status ath_train_setting_print(const ath_setting *setting, const ath_train_options *options,
                                    struct ath_buffer *out) ATH_MUST_CHECK;
 
@@ -281,6 +286,7 @@ typedef struct ath_train_summary {
   int64_t parameters;
   int64_t resumed_from;       /* step of the checkpoint; 0 for a fresh start */
   int process;                /* of several; above 0 all else is 0: the first one tells */
+  bool unpushed;              /* all went well but for what ath_train returns: the last push */
 } ath_train_summary;
 
 /* The summary as one JSON object on one line, appended: "global_step", "max_steps", "epoch",
@@ -298,6 +304,10 @@ ath_status ath_train_summary_print(const ath_train_summary *self, struct ath_buf
  * nothing is saved. So it is when the loss of an evaluation is not finite. ATH_MISMATCH when a
  * checkpoint belongs to other settings. The summary is filled in for ATH_OK and ATH_INTERRUPTED,
  * and is all 0 where it was stopped before the device was ready.
+ *
+ * With push_to_hub a thread of its own pushes after saves, as hub_strategy says, and the finished
+ * model is pushed at the end. A push that fails on the way is a warning; the last one's failure is
+ * returned, with summary->unpushed set, for a run that is otherwise whole.
  *
  * Several processes, one on each host, train one model where a launcher (mpirun, srun --mpi=pmix)
  * started them all, and on a TPU slice also where it did not: each calls this with the same

@@ -55,6 +55,10 @@ typedef struct ath_option {
   const char *group;       /* heading in the help, where it differs from the option's before */
 } ath_option;
 
+/* Of train's settings those that nothing else has a use for. */
+#define ATH_HUB_SETTINGS \
+  "push_to_hub", "hub_model_id", "hub_strategy", "hub_private_repo", "hub_token"
+
 /* The row of the commands that use a tokenizer. */
 #define ATH_TOKENIZER_OPTION(folder)                                                             \
   {"tokenizer", ATH_OPTION_STRING, &(folder), "DIR", "The tokenizer's folder or tokenizer.json", \

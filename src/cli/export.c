@@ -149,7 +149,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
 }
 
 /* The text is for any device. */
-static const char *const without[] = {"device", "profile", "profile_steps", NULL};
+static const char *const without[] = {"device", "profile", "profile_steps", ATH_HUB_SETTINGS, NULL};
 
 const ath_command ath_command_export = {
   .name = "export",

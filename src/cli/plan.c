@@ -92,7 +92,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
 }
 
 /* The device is that of the topology. */
-static const char *const without[] = {"device", "profile", "profile_steps", NULL};
+static const char *const without[] = {"device", "profile", "profile_steps", ATH_HUB_SETTINGS, NULL};
 
 const ath_command ath_command_plan = {
   .name = "plan",

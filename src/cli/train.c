@@ -39,14 +39,15 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     values.stop = &ath_cli_stop;
     status = ath_cli_locate_settings(&values);
     if (status == ATH_OK) status = ath_train(&values, &summary);
+    bool trained = status == ATH_OK || summary.unpushed;
     if (summary.process > 0) {
       /* the first process tells */
-    } else if (json && (status == ATH_OK || (status == ATH_INTERRUPTED && summary.steps > 0))) {
+    } else if (json && (trained || (status == ATH_INTERRUPTED && summary.steps > 0))) {
       ath_outcome outcome; /* printing must not lose why the run was stopped */
       ath_outcome_keep(&outcome, status);
       ath_status printed = print_json(&summary);
       status = status != ATH_OK ? ath_outcome_return(&outcome) : printed;
-    } else if (status == ATH_OK) {
+    } else if (trained) {
       print_summary(&summary, values.output_dir);
     }
   }

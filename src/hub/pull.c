@@ -158,7 +158,7 @@ static ath_status look_in_cache(pull *self) {
 static ath_status ask_and_fetch(pull *self, ath_hub *hub) {
   const ath_hub_place *place = self->place;
   if (!ath_hub_is_hex(place->revision, ATH_GIT_DIGITS))
-    ATH_TRY(ath_hub_resolve(hub, place, self->tree.commit));
+    ATH_TRY(ath_hub_resolve(hub, place, self->tree.commit, NULL));
   else memcpy(self->tree.commit, place->revision, ATH_HUB_COMMIT_MAX);
   ATH_TRY(ath_hub_cache_prepare(&self->cache));
   ATH_TRY(list(self, hub));

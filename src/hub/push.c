@@ -37,6 +37,7 @@ static ath_status add_user(push *self, const char *name) {
   return status;
 }
 
+/* Older servers go by "private", newer clients say "visibility". */
 static ath_status put_repository(const push *self, ath_buffer *out) {
   const char *slash = strchr(self->place.id, '/');
   ATH_TRY(ath_buffer_string(out, "{\"name\": "));
@@ -45,17 +46,19 @@ static ath_status put_repository(const push *self, ath_buffer *out) {
   ATH_TRY(ath_buffer_json(out, self->place.id, (size_t)(slash - self->place.id)));
   if (self->place.kind != ATH_HUB_MODEL)
     ATH_TRY(ath_buffer_format(out, ", \"type\": \"%s\"", ath_hub_kind_name(self->place.kind)));
-  if (self->options->private_repo) ATH_TRY(ath_buffer_string(out, ", \"private\": true"));
+  if (self->options->private_repo)
+    ATH_TRY(ath_buffer_string(out, ", \"private\": true, \"visibility\": \"private\""));
   return ath_buffer_byte(out, '}');
 }
 
-static ath_status create_repository(push *self) {
+static ath_status create_repository(push *self, bool *made) {
   ath_buffer url = ath_buffer_make(ATH_HTTP_URL_MAX - 1), body = ath_buffer_make(BODY_MAX);
   ath_status status = ath_buffer_format(&url, "%s/api/repos/create", self->hub->endpoint);
   if (status == ATH_OK) status = put_repository(self, &body);
   ath_hub_body sent = {.bytes = body.bytes, .size = body.length};
   if (status == ATH_OK)
     status = ath_hub_call(self->hub, "POST", url.bytes, &sent, self->place.id, NULL);
+  *made = status == ATH_OK;
   if (status != ATH_OK && self->hub->answer.status == HTTP_CONFLICT) status = ATH_OK;
   ath_buffer_free(&body);
   ath_buffer_free(&url);
@@ -65,10 +68,14 @@ static ath_status create_repository(push *self) {
 /* The head of the branch, in a repository that is made first where there is none. What hides behind
  * a refusal is told by trying to make it. */
 static ath_status find_parent(push *self, char parent[ATH_HUB_COMMIT_MAX]) {
-  ath_status status = ath_hub_resolve(self->hub, &self->place, parent);
+  bool made, hidden;
+  ath_status status = ath_hub_resolve(self->hub, &self->place, parent, &hidden);
   if (status != ATH_NOT_FOUND && status != ATH_DENIED) return status;
-  ATH_TRY(create_repository(self));
-  return ath_hub_resolve(self->hub, &self->place, parent);
+  ATH_TRY(create_repository(self, &made));
+  ATH_TRY(ath_hub_resolve(self->hub, &self->place, parent, &hidden));
+  if (hidden || !made || !self->options->private_repo) return ATH_OK;
+  return ath_fail(ATH_DENIED, "%s: the Hub made it for all to see, though it was to be private; "
+                  "nothing was pushed", self->place.id);
 }
 
 /* --- one round ---------------------------------------------------------------------------- */

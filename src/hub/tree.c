@@ -135,7 +135,7 @@ ath_status ath_hub_tree_ask(ath_hub *hub, const ath_hub_place *place, ath_hub_tr
 }
 
 ath_status ath_hub_resolve(ath_hub *hub, const ath_hub_place *place,
-                           char commit[ATH_HUB_COMMIT_MAX]) {
+                           char commit[ATH_HUB_COMMIT_MAX], bool *hidden) {
   json_t *info = NULL;
   char what[ATH_HUB_ID_MAX + ATH_HUB_REVISION_MAX];
   ath_buffer url = ath_buffer_make(URL_MAX - 1);
@@ -146,6 +146,7 @@ ath_status ath_hub_resolve(ath_hub *hub, const ath_hub_place *place,
   if (status == ATH_OK && !ath_hub_is_hex(sha, ATH_GIT_DIGITS))
     status = ath_fail(ATH_INVALID, "%s: the Hub tells no commit for it", what);
   if (status == ATH_OK) snprintf(commit, ATH_HUB_COMMIT_MAX, "%s", sha);
+  if (hidden != NULL) *hidden = json_is_true(json_object_get(info, "private"));
   json_decref(info);
   ath_buffer_free(&url);
   return status;

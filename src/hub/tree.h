@@ -31,9 +31,9 @@ typedef struct ath_hub_tree {
 
 void ath_hub_tree_free(ath_hub_tree *self); /* an empty one is allowed */
 
-/* The commit that the place's revision is now. */
+/* The commit that the place's revision is now; *hidden, which may be NULL: others do not see it. */
 ath_status ath_hub_resolve(ath_hub *hub, const ath_hub_place *place,
-                           char commit[ATH_HUB_COMMIT_MAX]) ATH_MUST_CHECK;
+                           char commit[ATH_HUB_COMMIT_MAX], bool *hidden) ATH_MUST_CHECK;
 /* The files of out->commit, which is set, that the place's path stands for, before patterns. */
 ath_status ath_hub_tree_ask(ath_hub *hub, const ath_hub_place *place, ath_hub_tree *out)
     ATH_MUST_CHECK;

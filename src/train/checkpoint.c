@@ -93,14 +93,16 @@ ath_status ath_checkpoint_sweep(const char *output_dir) {
 }
 
 /* Torn folders count like whole ones: they are few, and the sweep of age takes them too. */
-static ath_status keep_newest(const char *output_dir, int64_t limit) {
+ath_status ath_run_keep_newest(const ath_run *self) {
+  const char *output_dir = self->options.output_dir;
+  int64_t limit = self->options.save_total_limit, pushed = ath_run_push_reads(self);
+  if (limit == 0) return ATH_OK;
   int64_t *steps = malloc(ATH_CHECKPOINTS_MAX * sizeof *steps);
   if (steps == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a list of checkpoints");
-  assert(limit > 0);
   size_t count = 0;
   ath_status status = ath_checkpoint_list(output_dir, steps, &count);
   for (size_t i = 0; i + (size_t)limit < count && status == ATH_OK; i++)
-    status = ath_checkpoint_remove(output_dir, steps[i]);
+    if (steps[i] != pushed) status = ath_checkpoint_remove(output_dir, steps[i]);
   free(steps);
   return status;
 }
@@ -192,6 +194,5 @@ ath_status ath_run_save_checkpoint(ath_run *self) {
   }
   ATH_TRY(ath_folder_sync(output_dir));
   self->saved_step = step;
-  if (self->options.save_total_limit == 0) return ATH_OK;
-  return keep_newest(output_dir, self->options.save_total_limit);
+  return ath_run_keep_newest(self);
 }

@@ -175,7 +175,9 @@ static ath_status take_steps(ath_run *run) {
     finish_profile(run, false);
     int64_t step = run->position.step;
     if (is_multiple(step, o->eval_steps) && step < total) ATH_TRY(evaluate(run));
-    if (is_multiple(step, o->save_steps) && step < total) ATH_TRY(ath_run_save_checkpoint(run));
+    if (!is_multiple(step, o->save_steps) || step == total) continue;
+    ATH_TRY(ath_run_save_checkpoint(run));
+    ath_run_push_checkpoint(run);
   }
   finish_profile(run, true);
   if (out_of_time(run) && run->position.step < total)
@@ -266,8 +268,13 @@ ath_status ath_train(const ath_train_options *options, ath_train_summary *summar
   ath_status status = ath_run_part(&run, open_and_train(&run, options, summary));
   ath_outcome_keep(&outcome, status);
   ath_status closed = ath_run_close_reports(&run);
+  if (status == ATH_OK) ath_outcome_keep(&outcome, closed); /* else its own failure, not that */
+  if (outcome.status == ATH_OK) {
+    ath_outcome_keep(&outcome, ath_run_push_end(&run));
+    summary->unpushed = outcome.status != ATH_OK;
+  }
   summary->process = run.group.process;
+  ath_run_push_close(&run);
   ath_run_close(&run);
-  if (status == ATH_OK) return closed;
-  return ath_outcome_return(&outcome); /* the run's own failure, whatever closing said */
+  return ath_outcome_return(&outcome);
 }

@@ -68,6 +68,7 @@ typedef struct ath_run {
   double peak_gflops;           /* of a large matrix product here */
   ath_events *events;
   FILE *log;
+  struct ath_run_push *push;    /* push.c's; NULL: nothing is pushed */
   bool evaluated;               /* `eval` holds the weights' results of this very step */
   ath_eval_result eval;
 } ath_run;
@@ -96,6 +97,8 @@ void ath_run_close(ath_run *self);
 ath_status ath_run_save_model(const ath_run *self, const char *folder) ATH_MUST_CHECK;
 /* Writes checkpoint-<step>, then removes the oldest beyond save_total_limit. */
 ath_status ath_run_save_checkpoint(ath_run *self) ATH_MUST_CHECK;
+/* Removes the oldest again, for one that had to stay because it was being pushed. */
+ath_status ath_run_keep_newest(const ath_run *self) ATH_MUST_CHECK;
 
 /* The steps of the checkpoint folders in output_dir, rising; at most `limit`, the newest. */
 enum { ATH_CHECKPOINTS_MAX = 4096 };
@@ -142,6 +145,19 @@ ath_status ath_run_summary_write(const ath_train_summary *self, const char *fold
 ath_status ath_run_summary_remove(const char *folder) ATH_MUST_CHECK;
 /* False where there is no all_results.json, or one that lacks something. */
 bool ath_run_summary_read(const char *folder, ath_train_summary *out);
+
+/* --- push.c --- */
+
+/* Settles where to push, in the process that leads; without push_to_hub there is nothing to do. */
+ath_status ath_run_push_open(ath_run *self) ATH_MUST_CHECK;
+/* After a checkpoint was saved: has a thread push it, unless one is still at the one before. */
+void ath_run_push_checkpoint(ath_run *self);
+/* The step of the checkpoint that is being pushed and must stay; 0: none. */
+int64_t ath_run_push_reads(const ath_run *self);
+/* Pushes the finished model, after the push under way. */
+ath_status ath_run_push_end(ath_run *self) ATH_MUST_CHECK;
+/* Stops the push under way. */
+void ath_run_push_close(ath_run *self);
 
 /* --- peak.c --- */
 

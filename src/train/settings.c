@@ -13,7 +13,8 @@
 
 /* GROUP is what it is defined to be where a row stands. */
 #define ROW(field, kind, least, most, fixed, placeholder, help)                                   \
-  {#field, kind, offsetof(ath_train_options, field), least, most, fixed, placeholder, help, GROUP}
+  {#field, kind, offsetof(ath_train_options, field), least, most, fixed, placeholder, help, GROUP, \
+   false}
 #define TEXT(field, fixed, placeholder, help) \
   ROW(field, ATH_SETTING_TEXT, 0, 0, fixed, placeholder, help)
 #define INTEGER(field, least, most, fixed, help) \
@@ -110,6 +111,18 @@ static const ath_setting settings[] = {
   INTEGER(threads, 0, ATH_THREADS_MAX, false, "Threads; 0: as OMP_NUM_THREADS says, else all "
           "cores"),
 #undef GROUP
+#define GROUP "Hugging Face Hub"
+  FLAG(push_to_hub, false, "Push the model to the Hub; needs a token (athanor hub login)"),
+  TEXT(hub_model_id, false, "USER/NAME", "Where to; the repository is made if it is missing. By "
+       "default the name of output_dir, among your own"),
+  TEXT(hub_strategy, false, "WHEN", "every_save: after each checkpoint, while training goes on, "
+       "unless the push before is still under way; checkpoint: and the checkpoint itself in the "
+       "folder last-checkpoint; end: only the finished model"),
+  FLAG(hub_private_repo, false, "A repository that is made is private"),
+  {"hub_token", ATH_SETTING_TEXT, offsetof(ath_train_options, hub_token), .placeholder = "TOKEN",
+   .help = "The token, instead of HF_TOKEN or the one of athanor hub login; written nowhere",
+   .group = GROUP, .secret = true},
+#undef GROUP
 };
 enum { SETTING_COUNT = sizeof settings / sizeof *settings };
 
@@ -129,7 +142,7 @@ ath_status ath_train_options_init(ath_train_options *out) {
     .adam_beta1 = 0.9, .adam_beta2 = 0.999, .adam_epsilon = 1e-8, .max_grad_norm = 1,
     .mlm_probability = 0.15, .seed = 42,
     .logging_steps = 50, .save_steps = 500, .save_total_limit = 3,
-    .resume_from_checkpoint = "auto", .device = "cpu",
+    .resume_from_checkpoint = "auto", .device = "cpu", .hub_strategy = "every_save",
   };
   return ath_arena_create(1 << 20, &out->memory);
 }
@@ -146,6 +159,7 @@ ath_status ath_train_setting_print(const ath_setting *setting, const ath_train_o
                                    ath_buffer *out) {
   assert(setting >= settings && setting < settings + SETTING_COUNT);
   const void *place = (const char *)options + setting->offset;
+  if (setting->secret) return ath_buffer_string(out, "null");
   switch (setting->kind) {
     case ATH_SETTING_FLAG: return ath_buffer_string(out, *(const bool *)place ? "true" : "false");
     case ATH_SETTING_NUMBER: return ath_buffer_double(out, *(const double *)place);

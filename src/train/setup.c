@@ -149,6 +149,7 @@ static ath_status open_all(ath_run *self) {
   ATH_TRY(ath_train_batch_size(self->options.per_device_train_batch_size, &self->mesh,
                                &self->batch_size));
   ATH_TRY(ath_run_join(self));
+  ATH_TRY(ath_run_push_open(self));
   ATH_TRY(open_data(self));
   ath_model_config config;
   ATH_TRY(find_config(self, &config));

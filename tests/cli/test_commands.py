@@ -28,6 +28,7 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
     max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
 PROFILE = " profile profile-steps"
+HUB = " push-to-hub hub-model-id hub-strategy hub-private-repo hub-token"
 OPTIONS = {
     "tokenizer train": """input output model vocab-size special-tokens memory threads seed-size
         max-token-length min-frequency lowercase initial-alphabet limit-alphabet""",
@@ -41,7 +42,7 @@ OPTIONS = {
         keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit json",
     "data verify": "",
-    "train": TRAIN_OPTIONS + PROFILE,
+    "train": TRAIN_OPTIONS + PROFILE + HUB,
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
     "run": "output-dir set skip dry-run",

@@ -37,7 +37,7 @@ class Hub:
         self.requests, self.bodies, self.lock = [], [], threading.Lock()
         self.faults = lambda handler, path: False
         self.send = lambda handler, content, start: handler.wfile.write(content[start:])
-        self.ranges, self.page = True, 10 ** 9
+        self.ranges, self.page, self.private = True, 10 ** 9, False
         for content in self.files.values():
             self.store[large_name(content)] = content
         self.servers = [self.serve("api"), self.serve("store")]
@@ -129,7 +129,7 @@ class Answers(BaseHTTPRequestHandler):
         self.answer(404, {"error": "Repository not found"}, X_Error_Code="RepoNotFound")
 
     def api_revision(self, body, query, rest):
-        self.answer(200, {"sha": self.hub.head})
+        self.answer(200, {"sha": self.hub.head, "private": self.hub.private})
 
     def api_tree(self, body, query, rest):
         paths = sorted(p for p in self.hub.files if p.startswith(rest and rest + "/"))
