@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "athanor/status.h"
+#include "athanor/tfrecord.h"
 #include "athanor/train.h"
 #include "base/buffer.h"
 
@@ -117,6 +118,9 @@ typedef struct ath_cli_files {
   size_t matched_count, matched_capacity;
 } ath_cli_files;
 ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
+/* The same for record files: a folder stands for those in it whose names have "tfrecord" in them,
+ * in the order of the numbers in their names. */
+ath_status ath_cli_files_add_records(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
 void ath_cli_files_free(ath_cli_files *self);
 
 /* The local path of what a command was given as a model, a tokenizer or a dataset; it holds
@@ -127,6 +131,9 @@ ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) 
 ath_status ath_cli_load_tokenizer(const char *given, ath_tokenizer **out) ATH_MUST_CHECK;
 /* Those of a run's settings, which get the paths in their place. */
 ath_status ath_cli_locate_settings(ath_train_options *values) ATH_MUST_CHECK;
+
+/* "gzip", "zlib" or "none", for TFRecord files; ATH_USAGE for another. */
+ath_status ath_cli_parse_compression(const char *name, ath_compression *out) ATH_MUST_CHECK;
 
 /* Whether it is a terminal that knows escape sequences. */
 bool ath_cli_may_steer(int descriptor);
@@ -143,7 +150,7 @@ extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_enco
     ath_command_tokenizer_decode, ath_command_tokenizer_info, ath_command_tokenizer_bench,
     ath_command_tokenizer_convert;
 extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
-    ath_command_data_verify;
+    ath_command_data_verify, ath_command_data_convert;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
     ath_command_export, ath_command_plan, ath_command_run;
 extern const ath_command ath_command_hub_pull, ath_command_hub_push, ath_command_hub_login,

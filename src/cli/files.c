@@ -53,6 +53,43 @@ ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) {
   return add_pattern(self, argument);
 }
 
+/* "dataset-10-…" comes after "dataset-2-…". */
+static int by_version(const void *a, const void *b) {
+  return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_record_file(const char *name) {
+  return strstr(name, "tfrecord") != NULL && strstr(name, ".tmp-") == NULL;
+}
+
+static ath_status add_folder(ath_cli_files *self, const char *folder) {
+  char **names;
+  size_t count, before = self->count;
+  ATH_TRY(ath_folder_list(folder, &names, &count));
+  if (count > 0) qsort(names, count, sizeof *names, by_version);
+  ath_status status = ATH_OK;
+  for (size_t i = 0; i < count && status == ATH_OK; i++) {
+    char path[ATH_PATH_MAX];
+    if (!is_record_file(names[i])) continue;
+    status = ath_path_join(path, folder, names[i]);
+    if (status == ATH_OK && !ath_path_is_folder(path)) status = add_matched(self, path);
+  }
+  ath_folder_list_free(names, count);
+  char train[ATH_PATH_MAX];
+  if (status == ATH_OK) status = ath_path_join(train, folder, "train");
+  if (status == ATH_OK && self->count == before)
+    status = ath_fail(ATH_NOT_FOUND, "%s: no file with \"tfrecord\" in its name in this folder%s",
+                      folder, ath_path_is_folder(train) ? "; name its train/ or validation/" : "");
+  return status;
+}
+
+ath_status ath_cli_files_add_records(ath_cli_files *self, const char *argument) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_DATA, argument, path));
+  if (ath_path_is_folder(path)) return add_folder(self, path);
+  return strcmp(path, argument) == 0 ? ath_cli_files_add(self, argument) : add_matched(self, path);
+}
+
 void ath_cli_files_free(ath_cli_files *self) {
   for (size_t i = 0; i < self->matched_count; i++) free(self->matched[i]);
   free(self->matched);

@@ -192,6 +192,21 @@ static ath_status look(ath_tfrecord_reader *self, uint64_t wanted, const uint8_t
 
 /* --- records ------------------------------------------------------------------------------- */
 
+/* What every Riegeli file begins with, and so every ArrayRecord file: the hash of its first block's
+ * header (github.com/google/riegeli, doc/riegeli_records_file_format.md). */
+static bool is_array_record(const ath_mapping *file) {
+  static const uint8_t signature[] = {0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f};
+  return file->size >= sizeof signature && memcmp(file->bytes, signature, sizeof signature) == 0;
+}
+
+static ath_status bad_length(const ath_tfrecord_reader *self) {
+  if (self->at == 0 && is_array_record(&self->file))
+    return ath_fail(ATH_UNSUPPORTED, "%s: an ArrayRecord file, for which there is no C library; "
+                    "write its records to a TFRecord file by the Python package array_record",
+                    self->path);
+  return fault(self, ATH_CORRUPT, "length checksum does not match");
+}
+
 static bool fits(uint64_t length, uint64_t left) {
   return left >= AROUND && length <= left - AROUND;
 }
@@ -212,7 +227,7 @@ static ath_status find_frame(ath_tfrecord_reader *self, const uint8_t **frame, u
   if (left < ATH_TFRECORD_HEAD)
     return fault(self, ATH_CORRUPT, "truncated: the file ends inside the record's length");
   if (ath_load_u32(*frame + 8) != ath_crc32c_masked(*frame, 8))
-    return fault(self, ATH_CORRUPT, "length checksum does not match");
+    return bad_length(self);
   *length = ath_load_u64(*frame);
   if (self->inflater == NULL && !fits(*length, left)) return truncated(self);
   if (*length > self->record_max) {

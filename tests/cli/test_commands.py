@@ -40,8 +40,9 @@ OPTIONS = {
     "tokenizer convert": "lowercase pattern",
     "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
         keep-blank-lines seed threads overwrite json""",
-    "data inspect": "tokenizer limit json",
-    "data verify": "",
+    "data inspect": "tokenizer limit features-of max-record-bytes json",
+    "data verify": "max-record-bytes json",
+    "data convert": "output compression max-record-bytes",
     "train": TRAIN_OPTIONS + PROFILE + HUB,
     "eval": "model data batch-size mlm-probability seed max-samples device mesh json",
     "fill-mask": "model top-k device json",
