@@ -47,6 +47,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "athanor/documents.h"
 #include "athanor/status.h"
 
 #ifdef __cplusplus
@@ -233,6 +234,7 @@ typedef struct ath_training_options {
   uint64_t memory;        /* bytes that training may take, roughly: when the distinct words need
                            * more, the rarest are forgotten, which the log says */
   int threads;            /* 0: as many as OpenMP has; the result does not depend on it */
+  const ath_reading *reading; /* how the files are read (documents.h); NULL: {0} */
 } ath_training_options;
 
 typedef struct ath_training_report {
@@ -243,9 +245,10 @@ typedef struct ath_training_report {
   double tokens_per_word;      /* on the training text */
 } ath_training_report;
 
-/* The trainers read text files, a line at a time; a line is a text, without its end. ATH_INVALID
- * for text that is not UTF-8, with its file, line and byte, for none at all, and for a vocabulary
- * too small for the alphabet, naming the least that will do; ATH_USAGE for options out of range.
+/* The trainers read files a document at a time: a line, if it is plain text, without its end.
+ * ATH_INVALID for text that is not UTF-8, with its file, line and byte, for none at all, and for a
+ * vocabulary too small for the alphabet, naming the least that will do; ATH_USAGE for options out
+ * of range.
  * Counts have 64 bits. `report` may be NULL. */
 
 typedef struct ath_unigram_options {

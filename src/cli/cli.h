@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "athanor/documents.h"
 #include "athanor/status.h"
 #include "athanor/tfrecord.h"
 #include "athanor/train.h"
@@ -108,9 +109,11 @@ bool ath_cli_input_is_terminal(void);
  * are ATH_INVALID. */
 ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
 
-/* The files that arguments name: a pattern with * ? or [ ] stands for the files that match it, in
- * the order of the alphabet, unless a file has that very name; "-" is standard input. ATH_NOT_FOUND
- * for a pattern that nothing matches. */
+/* The files that arguments name: a pattern with * ? or [ ] stands for what matches it, in the order
+ * of the alphabet, unless a file has that very name; a folder for all files in it and in its
+ * folders, but for those whose names begin with "." or "_"; "-" is standard input. gs:// and hf://
+ * are fetched (ath_cli_locate). ATH_NOT_FOUND for a pattern that nothing matches and for a folder
+ * without files. */
 typedef struct ath_cli_files {
   const char **paths; /* owned by the list, or by who gave the arguments */
   size_t count, capacity;
@@ -121,6 +124,8 @@ ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) ATH_MUST
 /* The same for record files: a folder stands for those in it whose names have "tfrecord" in them,
  * in the order of the numbers in their names. */
 ath_status ath_cli_files_add_records(ath_cli_files *self, const char *argument) ATH_MUST_CHECK;
+/* As it is, whatever it looks like. */
+ath_status ath_cli_files_add_text(ath_cli_files *self, const char *text) ATH_MUST_CHECK;
 void ath_cli_files_free(ath_cli_files *self);
 
 /* The local path of what a command was given as a model, a tokenizer or a dataset; it holds
@@ -134,6 +139,47 @@ ath_status ath_cli_locate_settings(ath_train_options *values) ATH_MUST_CHECK;
 
 /* "gzip", "zlib" or "none", for TFRecord files; ATH_USAGE for another. */
 ath_status ath_cli_parse_compression(const char *name, ath_compression *out) ATH_MUST_CHECK;
+
+/* How inputs are read, as the options say it. */
+typedef struct ath_cli_reading {
+  ath_option_list inputs;
+  const char *format, *documents, *text_column, *label_column, *sql, *delimiter, *on_error;
+  bool header, drop_markup;
+} ath_cli_reading;
+#define ATH_CLI_READING_USUAL                                                                    \
+  {.format = "auto", .documents = "auto", .on_error = "stop", .header = true}
+
+/* The rows of the commands that read documents, but for --label-column. */
+#define ATH_READING_OPTIONS(r)                                                                   \
+  {"input", ATH_OPTION_LIST, &(r).inputs, "FILE",                                                \
+   "Text, JSONL, CSV, TSV or parquet, packed or not; a folder; a pattern in quotes, as "         \
+   "'text/*.gz'; gs://… or hf://…; \"-\" is standard input", .group = "Input"},                  \
+  {"format", ATH_OPTION_STRING, &(r).format, "NAME",                                             \
+   "text, jsonl, csv, tsv or parquet; auto goes by the name's end", .group = "Input"},           \
+  {"documents", ATH_OPTION_STRING, &(r).documents, "UNIT",                                       \
+   "What of a text is one document: line, block (up to a blank line) or file; of tables row",    \
+   .group = "Input"},                                                                            \
+  {"text-column", ATH_OPTION_STRING, &(r).text_column, "NAME",                                   \
+   "Column with the text; if not given, \"text\" or the only one", .group = "Input"},            \
+  {"sql", ATH_OPTION_STRING, &(r).sql, "QUERY",                                                  \
+   "Rows of a query for DuckDB in place of --input: \"SELECT text FROM 'a.parquet' WHERE …\"",   \
+   .group = "Input"},                                                                            \
+  {"delimiter", ATH_OPTION_STRING, &(r).delimiter, "C",                                          \
+   "What is between the fields of CSV, if no comma", .group = "Input"},                          \
+  {"header", ATH_OPTION_FLAG, &(r).header, NULL,                                                 \
+   "The first row of CSV and TSV has the columns' names; if not, they have numbers",             \
+   .group = "Input"},                                                                            \
+  {"drop-markup", ATH_OPTION_FLAG, &(r).drop_markup, NULL,                                       \
+   "Leave out lines of WikiExtractor's <doc …> and WikiText's headings", .group = "Input"},      \
+  {"on-error", ATH_OPTION_STRING, &(r).on_error, "WHAT",                                         \
+   "At what is not valid: stop, or skip it, with a count", .group = "Input"}
+
+/* What the options mean; ATH_USAGE for a word that is none of theirs. */
+ath_status ath_cli_reading_parse(const ath_cli_reading *self, ath_reading *out) ATH_MUST_CHECK;
+/* The inputs, those among the operands too; of a query the query. ATH_USAGE for none, or for both,
+ * with `purpose`: "nothing to prepare". */
+ath_status ath_cli_reading_files(const ath_cli_reading *self, const ath_operands *operands,
+                                 const char *purpose, ath_cli_files *out) ATH_MUST_CHECK;
 
 /* Whether it is a terminal that knows escape sequences. */
 bool ath_cli_may_steer(int descriptor);
@@ -151,6 +197,9 @@ extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_enco
     ath_command_tokenizer_convert;
 extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
     ath_command_data_verify, ath_command_data_convert;
+extern const ath_command ath_command_data_prepare, ath_command_data_show,
+    ath_command_data_inspect,
+    ath_command_data_verify;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
     ath_command_export, ath_command_plan, ath_command_run;
 extern const ath_command ath_command_hub_pull, ath_command_hub_push, ath_command_hub_login,

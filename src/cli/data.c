@@ -34,35 +34,26 @@ static void print_split(const char *name, uint64_t records, uint64_t shards, int
 
 static void print_report(const ath_prepare_report *r, const ath_prepare_options *o, bool json) {
   if (json) {
-    printf("{\"lines\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"tokens\":%" PRIu64
-           ",\"train_records\":%" PRIu64 ",\"validation_records\":%" PRIu64
+    printf("{\"lines\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"bytes\":%" PRIu64
+           ",\"tokens\":%" PRIu64 ",\"train_records\":%" PRIu64 ",\"validation_records\":%" PRIu64
            ",\"train_shards\":%" PRIu64 ",\"validation_shards\":%" PRIu64
            ",\"tokens_dropped\":%" PRIu64 ",\"shards_kept\":%" PRIu64 "}\n",
-           r->lines, r->bytes, r->tokens, r->train_records, r->validation_records,
+           r->lines, r->skipped, r->bytes, r->tokens, r->train_records, r->validation_records,
            r->train_shards, r->validation_shards, r->tokens_dropped, r->shards_kept);
     return;
   }
   if (r->train_shards > 0) print_split("train", r->train_records, r->train_shards, o->max_length);
   if (r->validation_shards > 0)
     print_split("validation", r->validation_records, r->validation_shards, o->max_length);
+  if (r->skipped > 0) printf("skipped for errors: %" PRIu64 "\n", r->skipped);
   printf("%" PRIu64 " tokens; the last %" PRIu64 " did not fill a record\n", r->tokens,
          r->tokens_dropped);
 }
 
-/* Files may be named with --input, or just be named. */
-static ath_status join_inputs(const ath_operands *operands, ath_option_list *inputs) {
-  for (int i = 0; i < operands->count; i++) {
-    if (inputs->count == ATH_OPTION_LIST_MAX)
-      return ath_fail(ATH_USAGE, "more than %d input files; join some", ATH_OPTION_LIST_MAX);
-    inputs->items[inputs->count++] = operands->items[i];
-  }
-  if (inputs->count == 0) return ath_fail(ATH_USAGE, "--input FILE is missing: nothing to prepare");
-  return ATH_OK;
-}
-
 static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_prepare_options options = ath_prepare_defaults();
-  ath_option_list inputs = {0};
+  ath_cli_reading reading = ATH_CLI_READING_USUAL;
+  ath_cli_files files = {0};
   const char *tokenizer_path = NULL, *shard_size = "5000";
   int64_t max_length = options.max_length, threads = 0, seed = (int64_t)options.seed;
   bool json = false;
@@ -70,8 +61,6 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
     {.name = "tokenizer", .kind = ATH_OPTION_STRING, .target = &tokenizer_path,
      .placeholder = "DIR", .required = true,
      .help = "Folder with tokenizer.json, or that file"},
-    {.name = "input", .kind = ATH_OPTION_LIST, .target = &inputs, .placeholder = "FILE",
-     .help = "Text in UTF-8; every line is a document"},
     {.name = "output", .kind = ATH_OPTION_STRING, .target = &options.output,
      .placeholder = "DIR", .required = true, .help = "Folder that gets train/ and validation/"},
     {.name = "max-length", .kind = ATH_OPTION_INTEGER, .target = &max_length,
@@ -92,41 +81,47 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
     {.name = "overwrite", .kind = ATH_OPTION_FLAG, .target = &options.overwrite,
      .help = "Start over if the folder holds a dataset"},
     {.name = "json", .kind = ATH_OPTION_FLAG, .target = &json, .help = "Print the counts as JSON"},
+    ATH_READING_OPTIONS(reading),
     {0}};
   ath_operands operands;
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
   if (operands.done) return ATH_OK;
-  ATH_TRY(join_inputs(&operands, &inputs));
   ATH_TRY(parse_shard_size(shard_size, &options));
-  options.inputs = inputs.items;
-  options.input_count = inputs.count;
+  ATH_TRY(ath_cli_reading_parse(&reading, &options.reading));
   options.max_length = (int)max_length;
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;
 
   ath_tokenizer *tokenizer = NULL;
   ath_prepare_report report;
-  ATH_TRY(ath_cli_load_tokenizer(tokenizer_path, &tokenizer));
+  ath_status status = ath_cli_reading_files(&reading, &operands, "nothing to prepare", &files);
+  if (status == ATH_OK) status = ath_cli_load_tokenizer(tokenizer_path, &tokenizer);
+  options.inputs = files.paths;
+  options.input_count = files.count;
   ath_cli_catch_signals();
   options.stop = &ath_cli_stop;
-  ath_status status = ath_prepare(tokenizer, &options, &report);
+  if (status == ATH_OK) status = ath_prepare(tokenizer, &options, &report);
   ath_tokenizer_destroy(tokenizer);
+  ath_cli_files_free(&files);
   if (status == ATH_OK) print_report(&report, &options, json);
   return status;
 }
 
 const ath_command ath_command_data_prepare = {
   .name = "data prepare",
-  .summary = "turn text files into shards of fixed-length records",
+  .summary = "turn documents into shards of fixed-length records",
   .operands = "[FILE…]",
   .details =
-    "Every line is encoded as [CLS] … [SEP]; the lines are joined and cut into records of exactly\n"
-    "--max-length tokens, which are written to OUTPUT/train and OUTPUT/validation as\n"
-    "dataset-<index>-<records>.tfrecord (tf.train.Example) with a manifest.json. Memory does not\n"
-    "grow with the text. A run that was interrupted is continued by the same command; the first\n"
-    "Ctrl-C ends it within a few MB of text, with exit code 13, a second one at once.\n\n"
-    "Example:\n"
+    "Every document (a line of text, a row of a table) is encoded as [CLS] … [SEP]; they are\n"
+    "joined and cut into records of exactly --max-length tokens, written to OUTPUT/train and\n"
+    "OUTPUT/validation as dataset-<index>-<records>.tfrecord (tf.train.Example) with a\n"
+    "manifest.json. Memory does not grow with the text. A run that was interrupted is continued\n"
+    "by the same command; the first Ctrl-C ends it within a few MB of text, with exit code 13, a\n"
+    "second one at once.\n\n"
+    "Examples:\n"
     "  athanor data prepare --tokenizer run/tokenizer --input text.txt --max-length 128 \\\n"
-    "    --output run/data",
+    "    --output run/data\n"
+    "  athanor data prepare --tokenizer run/tokenizer --output run/data --text-column review \\\n"
+    "    --on-error skip 'reviews/*.jsonl.gz'",
   .run = run_prepare,
 };

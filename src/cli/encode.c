@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "athanor/tokenizer.h"
+#include "base/log.h"
 #include "base/outcome.h"
 #include "cli/cli.h"
 #include "cli/encoding.h"
@@ -17,6 +18,8 @@ enum { CHUNK_LINES = 32, BLOCK_LINES = 4096, CHUNKS = BLOCK_LINES / CHUNK_LINES,
 
 typedef struct text {
   size_t offset, length; /* in the block's text */
+  const char *path, *unit; /* where it comes from, for messages */
+  unsigned long long line;
 } text;
 
 typedef struct chunk {
@@ -38,6 +41,13 @@ typedef struct encoder {
   size_t count;
   chunk chunks[CHUNKS];
 } encoder;
+
+typedef struct wishes {
+  const char *folder, *pair;
+  ath_cli_reading input;
+  bool json, offsets, details, view, special, windows, replace;
+  int64_t max_length, stride, padding, threads;
+} wishes;
 
 /* --- one text ------------------------------------------------------------------------------ */
 
@@ -74,9 +84,8 @@ static void encode_chunk(encoder *self, size_t number, ath_encoding *encoding) {
   ath_outcome_keep(&c->outcome, status);
 }
 
-/* Encodes and prints the lines gathered; `number` is that of the first. After a failure the lines
- * before it have been printed. */
-static ath_status finish_block(encoder *self, unsigned long long number) {
+/* Encodes and prints the texts gathered. After a failure those before it have been printed. */
+static ath_status finish_block(encoder *self) {
   size_t chunks = (self->count + CHUNK_LINES - 1) / CHUNK_LINES;
   assert(chunks <= CHUNKS);
 #pragma omp parallel for schedule(dynamic) num_threads(self->threads) if (chunks > 1)
@@ -85,41 +94,73 @@ static ath_status finish_block(encoder *self, unsigned long long number) {
   for (size_t i = 0; i < chunks; i++) {
     chunk *c = &self->chunks[i];
     ATH_TRY(ath_cli_flush(&c->out));
-    ATH_TRY_CONTEXT(ath_outcome_return(&c->outcome), "%s: line %llu", ath_cli_input_name(),
-                    number + i * CHUNK_LINES + c->done);
+    const text *t = &self->texts[i * CHUNK_LINES + c->done];
+    ATH_TRY_CONTEXT(ath_outcome_return(&c->outcome), "%s: %s %llu", t->path, t->unit, t->line);
   }
   self->count = 0;
   ath_buffer_clear(&self->block);
   return ATH_OK;
 }
 
-/* At a terminal each line is answered at once. */
+/* `bytes` are copied; the block is encoded once it is full. */
+static ath_status add_text(encoder *self, const char *bytes, text t, size_t block_lines) {
+  t.offset = self->block.length;
+  self->texts[self->count++] = t;
+  ATH_TRY_CONTEXT(ath_buffer_append(&self->block, bytes, t.length), "%s", t.path);
+  bool full = self->count == block_lines || self->block.length >= BLOCK_BYTES;
+  return full ? finish_block(self) : ATH_OK;
+}
+
+/* What came before a text that cannot be read is still encoded. */
+static ath_status finish(encoder *self, ath_status read) {
+  ath_outcome outcome;
+  ath_outcome_keep(&outcome, read);
+  ATH_TRY(finish_block(self));
+  return ath_outcome_return(&outcome);
+}
+
+/* Standard input. At a terminal each line is answered at once. */
 static ath_status encode_lines(encoder *self) {
   size_t block_lines = ath_cli_input_is_terminal() ? 1 : BLOCK_LINES;
-  for (unsigned long long number = 1, first = 1;; number++) {
+  for (unsigned long long number = 1;; number++) {
     const char *line;
     size_t length;
     ath_status read = ath_cli_read_line(&line, &length);
-    if (read != ATH_OK || line == NULL) {
-      ath_outcome outcome; /* what came before a line that cannot be read is still encoded */
-      ath_outcome_keep(&outcome, read);
-      ATH_TRY(finish_block(self, first));
-      return ath_outcome_return(&outcome);
-    }
-    self->texts[self->count++] = (text){self->block.length, length};
-    ATH_TRY_CONTEXT(ath_buffer_append(&self->block, line, length), "%s", ath_cli_input_name());
-    if (self->count < block_lines && self->block.length < BLOCK_BYTES) continue;
-    ATH_TRY(finish_block(self, first));
-    first = number + 1;
+    if (read != ATH_OK || line == NULL) return finish(self, read);
+    text t = {.length = length, .path = ath_cli_input_name(), .unit = "line", .line = number};
+    ATH_TRY(add_text(self, line, t, block_lines));
   }
 }
 
-static ath_status encode_files(encoder *self, const ath_option_list *paths) {
-  for (size_t i = 0; i < paths->count; i++) {
-    ATH_TRY(ath_cli_open_input(paths->items[i]));
-    ATH_TRY(encode_lines(self));
+static ath_status encode_documents(encoder *self, const ath_cli_files *files,
+                                   ath_documents *documents) {
+  for (;;) {
+    ath_document d;
+    ath_status read = ath_documents_next(documents, &d);
+    if (read != ATH_OK || d.text == NULL) return finish(self, read);
+    text t = {.length = d.length, .path = files->paths[d.place.input], .unit = d.unit,
+              .line = d.place.line};
+    ATH_TRY(add_text(self, d.text, t, BLOCK_LINES));
   }
-  return ATH_OK;
+}
+
+static ath_status encode_files(encoder *self, const wishes *w) {
+  ath_cli_files files = {0};
+  ath_operands none = {0};
+  ath_reading reading;
+  ath_documents *documents = NULL;
+  ATH_TRY(ath_cli_reading_parse(&w->input, &reading));
+  reading.any_bytes = w->replace;
+  ath_status status = ath_cli_reading_files(&w->input, &none, "nothing to encode", &files);
+  if (status == ATH_OK)
+    status = ath_documents_open(files.paths, files.count, &reading, NULL, &documents);
+  if (status == ATH_OK) status = encode_documents(self, &files, documents);
+  if (documents != NULL && ath_documents_skipped(documents) > 0)
+    ath_log(ATH_LOG_WARNING, "skipped for errors: %llu",
+            (unsigned long long)ath_documents_skipped(documents));
+  ath_documents_close(documents);
+  ath_cli_files_free(&files);
+  return status;
 }
 
 static ath_status encode_operands(encoder *self, const ath_operands *operands) {
@@ -156,13 +197,6 @@ static void destroy_encoder(encoder *self) {
   free(self->encodings);
   free(self);
 }
-
-typedef struct wishes {
-  const char *folder, *pair;
-  ath_option_list inputs;
-  bool json, offsets, details, view, special, windows, replace;
-  int64_t max_length, stride, padding, threads;
-} wishes;
 
 static unsigned flags_of(const wishes *w) {
   unsigned flags = ATH_ENCODE_TOKENS;
@@ -201,8 +235,10 @@ static ath_status set_padding(ath_tokenizer *tokenizer, const wishes *w) {
   return ath_tokenizer_set_padding(tokenizer, &padding);
 }
 
+static bool names_input(const wishes *w) { return w->input.inputs.count > 0 || w->input.sql; }
+
 static ath_status check_wishes(const wishes *w, const ath_operands *operands) {
-  if (operands->count > 0 && w->inputs.count > 0)
+  if (operands->count > 0 && names_input(w))
     return ath_fail(ATH_USAGE, "both TEXT and --input are given; one is possible");
   if (w->view && (w->json || w->pair != NULL || w->windows || w->stride > 0 || w->replace))
     return ath_fail(ATH_USAGE, "--view shows one text as it is: without --json, --pair, --windows, "
@@ -227,7 +263,7 @@ static ath_status encode_with(ath_tokenizer *tokenizer, const wishes *w,
   e->view = (ath_encoding_view){tokenizer, ath_tokenizer_special(tokenizer, ATH_TOKEN_UNK),
                                 ath_cli_wants_colour()};
   ath_status status = operands->count > 0       ? encode_operands(e, operands)
-                      : w->inputs.count > 0 ? encode_files(e, &w->inputs)
+                      : names_input(w) ? encode_files(e, w)
                                             : encode_lines(e);
   destroy_encoder(e);
   return status;
@@ -235,10 +271,9 @@ static ath_status encode_with(ath_tokenizer *tokenizer, const wishes *w,
 
 static ath_status run(const ath_command *self, int argc, char **argv) {
   enum { LENGTH_MAX = 1 << 30 };
-  wishes w = {.special = true};
+  wishes w = {.special = true, .input = ATH_CLI_READING_USUAL};
   const ath_option options[] = {
     ATH_TOKENIZER_OPTION(w.folder),
-    {"input", ATH_OPTION_LIST, &w.inputs, "FILE", .help = "Text to encode, a line at a time"},
     {"json", ATH_OPTION_FLAG, &w.json, NULL,
      .help = "Print one object a text: ids, tokens, offsets in code points"},
     {"details", ATH_OPTION_FLAG, &w.details, NULL,
@@ -264,6 +299,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
      .help = "Replace what is not UTF-8 by U+FFFD instead of refusing it"},
     {"threads", ATH_OPTION_INTEGER, &w.threads, "N", "Threads, 0 for one per core",
      .minimum = 0, .maximum = ATH_THREADS_MAX},
+    ATH_READING_OPTIONS(w.input),
     {0},
   };
   ath_operands operands;
@@ -282,7 +318,7 @@ const ath_command ath_command_tokenizer_encode = {
   .summary = "turn text into tokens and ids",
   .operands = "[TEXT…]",
   .details =
-      "Without TEXT, each line of the files, or of standard input, is a text. A text gives one\n"
+      "Without TEXT, each document of --input, or line of standard input, is a text. It gives one\n"
       "line: its tokens, a tab, their ids; with --windows one for each window, which with --json\n"
       "are the member overflowing of the text's object. Truncation and padding that a\n"
       "tokenizer.json brings along are not applied: --max-length and --padding say what is.\n\n"

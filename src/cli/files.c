@@ -1,4 +1,4 @@
-/* files.c: the text files that arguments name: as they are, by patterns, or standard input. */
+/* files.c: the files that arguments name: as they are, by patterns, in folders, or elsewhere. */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,8 @@
 #include "base/resize.h"
 #include "cli/cli.h"
 #include "storage/file.h"
+
+enum { FOLDER_DEPTH_MAX = 32 };
 
 static ath_status no_memory(void) { return ath_fail(ATH_NO_MEMORY, "no memory for file names"); }
 
@@ -32,6 +34,32 @@ static ath_status add_matched(ath_cli_files *self, const char *path) {
   return add_path(self, copy);
 }
 
+/* Of a folder all files in it, and in its folders: names that begin so are not data by custom. */
+static ath_status add_folder(ath_cli_files *self, const char *folder, int depth) {
+  char **names, path[ATH_PATH_MAX];
+  size_t count;
+  if (depth == FOLDER_DEPTH_MAX)
+    return ath_fail(ATH_INVALID, "%s: more than %d folders in one another", folder, depth);
+  ATH_TRY(ath_folder_list(folder, &names, &count));
+  ath_status status = ATH_OK;
+  for (size_t i = 0; i < count && status == ATH_OK; i++) {
+    if (names[i][0] == '.' || names[i][0] == '_') continue;
+    status = ath_path_join(path, folder, names[i]);
+    if (status != ATH_OK) break;
+    status = ath_path_is_folder(path) ? add_folder(self, path, depth + 1) : add_matched(self, path);
+  }
+  ath_folder_list_free(names, count);
+  return status;
+}
+
+/* `path` may be a buffer of the caller's. */
+static ath_status add_found(ath_cli_files *self, const char *path) {
+  size_t before = self->count;
+  if (!ath_path_is_folder(path)) return add_matched(self, path);
+  ATH_TRY(add_folder(self, path, 0));
+  return self->count > before ? ATH_OK : ath_fail(ATH_NOT_FOUND, "%s: no files in it", path);
+}
+
 static ath_status add_pattern(ath_cli_files *self, const char *pattern) {
   glob_t found = {0};
   int failed = glob(pattern, GLOB_ERR, NULL, &found);
@@ -41,16 +69,28 @@ static ath_status add_pattern(ath_cli_files *self, const char *pattern) {
   else if (failed != 0)
     status = failed == GLOB_NOSPACE ? no_memory() : ath_fail_errno(errno, "%s", pattern);
   for (size_t i = 0; failed == 0 && i < found.gl_pathc && status == ATH_OK; i++)
-    status = add_matched(self, found.gl_pathv[i]);
+    status = add_found(self, found.gl_pathv[i]);
   globfree(&found);
   return status;
 }
 
+static ath_status add_remote(ath_cli_files *self, const char *location) {
+  char path[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_DATA, location, path));
+  return add_found(self, path);
+}
+
+ath_status ath_cli_files_add_text(ath_cli_files *self, const char *text) {
+  return add_path(self, text);
+}
+
 ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) {
   if (strcmp(argument, "-") == 0) return add_path(self, "/dev/stdin");
-  if (strpbrk(argument, "*?[") == NULL || ath_path_exists(argument))
-    return add_path(self, argument);
-  return add_pattern(self, argument);
+  if (ath_path_is_folder(argument)) return add_found(self, argument);
+  if (ath_path_exists(argument)) return add_path(self, argument);
+  if (strncmp(argument, "gs://", 5) == 0 || strncmp(argument, "hf://", 5) == 0)
+    return add_remote(self, argument);
+  return strpbrk(argument, "*?[") == NULL ? add_path(self, argument) : add_pattern(self, argument);
 }
 
 /* "dataset-10-…" comes after "dataset-2-…". */

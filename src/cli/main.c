@@ -11,8 +11,9 @@
 static const ath_command *const commands[] = {
   &ath_command_tokenizer_train, &ath_command_tokenizer_encode, &ath_command_tokenizer_decode,
   &ath_command_tokenizer_info,  &ath_command_tokenizer_bench,  &ath_command_tokenizer_convert,
-  &ath_command_data_prepare,    &ath_command_data_inspect,     &ath_command_data_verify,
-  &ath_command_data_convert,    &ath_command_train,            &ath_command_eval,
+  &ath_command_data_prepare,    &ath_command_data_show,        &ath_command_data_inspect,
+  &ath_command_data_verify,     &ath_command_data_convert,     &ath_command_train,
+  &ath_command_eval,
   &ath_command_fill_mask,       &ath_command_export,           &ath_command_run,
   &ath_command_plan,            &ath_command_hub_pull,         &ath_command_hub_push,
   &ath_command_hub_login,       &ath_command_hub_logout,       &ath_command_hub_whoami,

@@ -14,7 +14,9 @@ enum { UNIGRAM = 1, BPE = 2, WORDPIECE = 4, WORDLEVEL = 8, MERGES = BPE | WORDPI
 /* What the options say. */
 typedef struct settings {
   const char *model, *output;
-  ath_option_list inputs, special_lists;
+  ath_cli_reading input;
+  ath_reading reading;
+  ath_option_list special_lists;
   int64_t vocab_size, threads, memory;
   int64_t seed_size, max_token_length, min_frequency, limit_alphabet;
   const char *initial_alphabet;
@@ -66,9 +68,6 @@ static ath_status parse(const ath_command *command, int argc, char **argv, setti
     {"limit-alphabet", "wordpiece", WORDPIECE, false},
   };
   const ath_option options[] = {
-    {"input", ATH_OPTION_LIST, &self->inputs, "FILE",
-     .help = "Text to train on, a line at a time; \"-\" is standard input, and a pattern in "
-     "quotes, as 'text/*.txt', all files that match"},
     {"output", ATH_OPTION_STRING, &self->output, "DIR", "Folder for the tokenizer's files",
      .required = true},
     {"model", ATH_OPTION_STRING, &self->model, "NAME",
@@ -109,6 +108,7 @@ static ath_status parse(const ath_command *command, int argc, char **argv, setti
      "wordpiece: most characters to keep, the frequent ones; 0 for all",
      .minimum = 0, .maximum = 1 << 21, .given = &some[5].given,
      .group = "Of some models only"},
+    ATH_READING_OPTIONS(self->input),
     {0},
   };
   ATH_TRY(ath_cli_parse(command, options, argc, argv, operands));
@@ -147,6 +147,7 @@ static ath_training_options common_options(const settings *self, ath_training_op
   defaults.special_count = self->special_count;
   defaults.memory = (uint64_t)self->memory << 20;
   defaults.threads = (int)self->threads;
+  defaults.reading = &self->reading;
   return defaults;
 }
 
@@ -225,15 +226,6 @@ static ath_status open_output(const char *folder) {
   return access(folder, W_OK | X_OK) == 0 ? ATH_OK : ath_fail_errno(errno, "%s", folder);
 }
 
-static ath_status find_files(const settings *self, const ath_operands *operands,
-                             ath_cli_files *out) {
-  for (size_t i = 0; i < self->inputs.count; i++)
-    ATH_TRY(ath_cli_files_add(out, self->inputs.items[i]));
-  for (int i = 0; i < operands->count; i++) ATH_TRY(ath_cli_files_add(out, operands->items[i]));
-  return out->count > 0 ? ATH_OK
-                        : ath_fail(ATH_USAGE, "--input FILE is missing: no text to train on");
-}
-
 static ath_status train_and_save(const settings *self, const ath_cli_files *files) {
   ath_tokenizer *tokenizer;
   ath_training_report report;
@@ -249,13 +241,16 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   ath_unigram_options unigram = ath_unigram_defaults();
   settings s = {.model = "unigram", .vocab_size = unigram.common.vocab_size,
                 .memory = (int64_t)(unigram.common.memory >> 20),
-                .seed_size = (int64_t)unigram.seed_size, .lowercase = true};
+                .seed_size = (int64_t)unigram.seed_size, .lowercase = true,
+                .input = ATH_CLI_READING_USUAL};
   ath_operands operands;
   ath_cli_files files = {0};
   ATH_TRY(parse(self, argc, argv, &s, &operands));
   if (operands.done) return ATH_OK;
   ath_status status = cut_specials(&s);
-  if (status == ATH_OK) status = find_files(&s, &operands, &files);
+  if (status == ATH_OK) status = ath_cli_reading_parse(&s.input, &s.reading);
+  if (status == ATH_OK)
+    status = ath_cli_reading_files(&s.input, &operands, "no text to train on", &files);
   if (status == ATH_OK) status = train_and_save(&s, &files);
   ath_cli_files_free(&files);
   settings_free(&s);

@@ -27,18 +27,20 @@ TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir c
     lr-scheduler-type warmup-steps warmup-ratio weight-decay adam-beta1 adam-beta2 adam-epsilon
     max-grad-norm mlm-probability seed logging-steps eval-steps save-steps save-total-limit
     max-eval-samples resume-from-checkpoint overwrite-output-dir device mesh threads"""
+READING = """ input format documents text-column sql delimiter header drop-markup on-error"""
 PROFILE = " profile profile-steps"
 HUB = " push-to-hub hub-model-id hub-strategy hub-private-repo hub-token"
 OPTIONS = {
-    "tokenizer train": """input output model vocab-size special-tokens memory threads seed-size
+    "tokenizer train": READING + """ output model vocab-size special-tokens memory threads seed-size
         max-token-length min-frequency lowercase initial-alphabet limit-alphabet""",
-    "tokenizer encode": """tokenizer input json details offsets view special-tokens pair
+    "tokenizer encode": READING + """ tokenizer json details offsets view special-tokens pair
         max-length windows stride padding replace-invalid threads""",
     "tokenizer decode": "tokenizer skip-special-tokens",
     "tokenizer info": "tokenizer json",
     "tokenizer bench": "tokenizer input offsets threads json",
     "tokenizer convert": "lowercase pattern",
-    "data prepare": """tokenizer input output max-length validation-split-percentage shard-size
+    "data show": READING + " label-column limit json",
+    "data prepare": READING + """ tokenizer output max-length validation-split-percentage shard-size
         keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit features-of max-record-bytes json",
     "data verify": "max-record-bytes json",

@@ -193,11 +193,12 @@ def test_inspect_and_verify_tell_what_is_there(job):
 
 def test_faults_are_one_line_with_the_documented_code(job):
     folder, _ = job
+    (folder / "empty").mkdir()
     (folder / "latin1.txt").write_bytes("naïve\n".encode("latin-1"))
     cases = [
         (("--input", folder / "missing.txt"), 6, "missing.txt"),
-        (("--input", folder), 3, "is a folder"),
-        (("--input", folder / "latin1.txt"), 3, "latin1.txt: line 1: byte 2 (0xEF"),
+        (("--input", folder / "empty"), 6, "empty: no files in it"),
+        (("--input", folder / "latin1.txt"), 3, "latin1.txt: line 1, column 3: byte 2 (0xEF"),
         (("--input", folder / "text.txt", "--max-length", 4), 2, "--max-length is 4"),
         (("--input", folder / "text.txt", "--shard-size", "12XB"), 2, "12XB"),
         ((), 2, "--input"),

@@ -87,7 +87,8 @@ def test_files_are_encoded_in_turn(path, tmp_path):
 
 
 @pytest.mark.parametrize("words, part", [
-    (["--input", "absent"], "absent: No such file"), (["--input", "."], ".: Is a directory"),
+    (["--input", "absent"], "absent: No such file"),
+    (["--input", "src", "--format", "parquets"], "--format parquets: there are auto, text"),
     (["--view", "--json", "x"], "--view"), (["--input", "absent", "x"], "both TEXT and --input")])
 def test_what_cannot_be_shown_or_read_is_refused(path, words, part):
     code, _, messages = run("tokenizer", "encode", "--tokenizer", path, *words)

@@ -219,7 +219,7 @@ static void files_that_are_missing_or_empty_are_refused_by_name(void **state) {
   assert_fails(train("", 0, 50, 1, &tokenizer, NULL), ATH_INVALID, "no text in");
   assert_fails(train("\n\r\n\n", 4, 50, 1, &tokenizer, NULL), ATH_INVALID, "no text in");
   assert_fails(train("\0\n\n\0a\0\n", 7, 50, 1, &tokenizer, NULL), ATH_INVALID,
-               "no text in this file: 2 of 3 lines hold NUL characters");
+               "no text in this file: 2 of 3 lines were skipped for NUL");
 }
 
 static void options_out_of_range_are_refused(void **state) {
@@ -309,7 +309,7 @@ static ath_word_list count_words(const char *text, size_t max_word_length, size_
   assert_ok(ath_tokenizer_build_unigram(NULL, 0, &cutter));
   ath_word_list list;
   ath_training_report report = {0};
-  ath_word_limits limits = {max_word_length, maximum, 2};
+  ath_word_limits limits = {max_word_length, maximum, 2, NULL};
   assert_ok(ath_word_count_files(&path, 1, cutter, &limits, &list, &report));
   assert_int_equal(report.distinct_words, list.count);
   ath_tokenizer_destroy(cutter);

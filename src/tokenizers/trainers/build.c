@@ -166,7 +166,8 @@ ath_status ath_build_count_words(const ath_build *self, const char *const *paths
   if (path_count == 0) return ath_fail(ATH_USAGE, "no text files to train on");
   ath_word_limits limits = {.max_word_length = options->max_word_length,
                             .text_maximum = options->memory / bytes_per_letter,
-                            .threads = ath_training_threads(options)};
+                            .threads = ath_training_threads(options),
+                            .reading = options->reading};
   if (limits.text_maximum > ATH_WORD_TEXT_MAX) limits.text_maximum = ATH_WORD_TEXT_MAX;
   ath_tokenizer *cutter = NULL;
   ATH_TRY(ath_build_cutter(self, &cutter));

@@ -30,7 +30,7 @@ typedef struct counter {
   ath_text_block block;
   ath_encoding scratch;
   size_t max_word_length;
-  uint64_t line; /* being counted */
+  const ath_block_line *line; /* being counted */
   uint64_t cuts; /* of words that are too long, and where the first is */
   uint64_t cut_serial, cut_line;
   const char *cut_path;
@@ -67,9 +67,9 @@ static size_t bytes_of_code_points(const char *word, size_t length, size_t limit
 
 static void note_cut(counter *self) {
   if (self->cuts++ > 0) return;
-  self->cut_path = self->block.path;
+  self->cut_path = self->line->path;
   self->cut_serial = self->block.serial;
-  self->cut_line = self->line;
+  self->cut_line = self->line->number;
 }
 
 /* An ath_word_visitor. */
@@ -90,10 +90,10 @@ static ath_status count_block(counter *self, const ath_tokenizer *cutter) {
   const ath_text_block *block = &self->block;
   for (size_t i = 0; i < block->count; i++) {
     const ath_block_line *line = &block->lines[i];
-    self->line = line->number;
+    self->line = line;
     ATH_TRY_CONTEXT(ath_tokenizer_each_word(cutter, block->bytes.bytes + line->at, line->length,
                                             &self->scratch, visit_word, self),
-                    "%s: line %llu", block->path, (unsigned long long)line->number);
+                    "%s: %s %llu", line->path, line->unit, (unsigned long long)line->number);
   }
   return ATH_OK;
 }
@@ -104,8 +104,8 @@ static void report_progress(const counting *self, int finished) {
   char detail[64] = "";
   if (words > 0) snprintf(detail, sizeof detail, "%zu distinct words", words);
   ath_log_progress(&(ath_progress){.task = "tokenizer: counting words", .unit = "bytes",
-                                   .done = self->source.report->bytes,
-                                   .total = self->source.bytes_total, .detail = detail,
+                                   .done = self->source.taken, .total = self->source.total,
+                                   .detail = detail,
                                    .finished = finished});
 }
 
@@ -214,7 +214,7 @@ static ath_status make_room(counting *self) {
 static ath_status count_all(counting *self) {
   size_t round = self->limits.text_maximum;
   round = round < ROUND_MIN ? ROUND_MIN : round > ROUND_MAX ? ROUND_MAX : round;
-  while (self->source.path < self->source.path_count) {
+  while (!self->source.ended) {
     self->round_end = self->source.report->bytes + round;
     ATH_TRY(count_round(self));
     ATH_TRY(make_room(self));
@@ -293,12 +293,16 @@ ath_status ath_word_count_files(const char *const *paths, size_t path_count,
                                 ath_word_list *out, ath_training_report *report) {
   assert(limits->max_word_length > 0 && limits->text_maximum <= ATH_WORD_TEXT_MAX);
   assert(limits->threads > 0);
+  static const ath_reading usual;
   counting self = {.cutter = cutter, .limits = *limits,
-                   .source = ath_text_source_make(paths, path_count, report),
                    .counters = calloc((size_t)limits->threads, sizeof *self.counters)};
   ath_status status = ATH_OK;
   if (self.counters == NULL)
     status = ath_fail(ATH_NO_MEMORY, "no memory for %d threads", limits->threads);
+  if (status == ATH_OK)
+    status = ath_text_source_open(paths, path_count,
+                                  limits->reading != NULL ? limits->reading : &usual, report,
+                                  &self.source);
   for (int i = 0; i < limits->threads && status == ATH_OK; i++)
     self.counters[i].max_word_length = limits->max_word_length;
   if (status == ATH_OK) status = count_all(&self);
@@ -315,11 +319,11 @@ ath_status ath_word_count_some(const char *const *paths, size_t path_count,
   ATH_TRY(ath_word_count_files(paths, path_count, cutter, limits, out, report));
   if (out->count > 0) return ATH_OK;
   ath_word_list_free(out);
-  char skipped[128] = "";
+  char skipped[192] = "";
   if (report->lines_skipped > 0)
-    snprintf(skipped, sizeof skipped, ": %llu of %llu lines hold NUL characters; text in UTF-16 "
-             "must be converted, e.g. with iconv", (unsigned long long)report->lines_skipped,
-             (unsigned long long)report->lines);
+    snprintf(skipped, sizeof skipped, ": %llu of %llu lines were skipped for NUL characters or "
+             "errors; text in UTF-16 must be converted, e.g. with iconv",
+             (unsigned long long)report->lines_skipped, (unsigned long long)report->lines);
   return ath_fail(ATH_INVALID, "%s%s: no text in %s%s", paths[0], path_count > 1 ? ", …" : "",
                   path_count > 1 ? "these files" : "this file", skipped);
 }

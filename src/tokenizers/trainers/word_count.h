@@ -28,9 +28,10 @@ typedef struct ath_word_limits {
   size_t text_maximum;    /* bytes of distinct words; beyond it the rarest words are forgotten,
                            * which the log says. At most ATH_WORD_TEXT_MAX */
   int threads;
+  const ath_reading *reading; /* how the files are read; NULL: {0} of documents.h */
 } ath_word_limits;
 
-/* Counts the words of text files, a line at a time, in memory that does not grow with them. The
+/* Counts the words of files, a document at a time, in memory that does not grow with them. The
  * words come in no particular order, but which they are and their counts do not depend on the
  * number of threads. Lines that hold a NUL are skipped and logged. Fills the parts of `report` that
  * counting knows. ATH_INVALID names file, line and byte of what is not UTF-8. */
