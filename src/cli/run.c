@@ -41,13 +41,20 @@ static ath_status add_file(const char *path, json_t *inputs) {
   return ath_fail(ATH_NO_MEMORY, "no memory for the names of input files");
 }
 
+/* Whether a word may name local files. Of folders those of text are looked into; others, as of a
+ * dataset, are what a stage before leaves, and get an index when they are read. */
+static bool may_name_files(const ath_stage *stage, int i) {
+  const char *word = stage->words[i], *before = i > 0 ? stage->words[i - 1] : "";
+  if (is_output_option(before) || strcmp(word, "-") == 0 || strstr(word, "://") != NULL)
+    return false;
+  return !ath_path_is_folder(word) || strcmp(before, "--input") == 0;
+}
+
 /* Each word that names local files, by itself or as a pattern. */
 static ath_status add_inputs(const ath_stage *stage, json_t *inputs) {
   for (int i = 0; i < stage->count; i++) {
-    if (i > 0 && is_output_option(stage->words[i - 1])) continue;
     ath_cli_files files = {0};
-    if (strcmp(stage->words[i], "-") == 0 ||
-        ath_cli_files_add(&files, stage->words[i]) != ATH_OK)
+    if (!may_name_files(stage, i) || ath_cli_files_add(&files, stage->words[i]) != ATH_OK)
       continue; /* a pattern that matches nothing is no file's name */
     ath_status status = ATH_OK;
     for (size_t f = 0; f < files.count && status == ATH_OK; f++)
