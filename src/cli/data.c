@@ -5,6 +5,7 @@
 
 #include "athanor/dataset.h"
 #include "cli/cli.h"
+#include "cli/reading.h"
 #include "data/manifest.h"
 
 /* "5000" is records; "64MB", "512KiB" are bytes. */

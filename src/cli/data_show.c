@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "cli/cli.h"
+#include "cli/reading.h"
 
 enum { JSON_MAX = 1 << 30 };
 

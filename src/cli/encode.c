@@ -10,6 +10,7 @@
 #include "base/outcome.h"
 #include "cli/cli.h"
 #include "cli/encoding.h"
+#include "cli/reading.h"
 
 enum { CHUNK_LINES = 32, BLOCK_LINES = 4096, CHUNKS = BLOCK_LINES / CHUNK_LINES,
        BLOCK_BYTES = 1 << 20 };

@@ -102,7 +102,7 @@ static bool is_record_file(const char *name) {
   return strstr(name, "tfrecord") != NULL && strstr(name, ".tmp-") == NULL;
 }
 
-static ath_status add_folder(ath_cli_files *self, const char *folder) {
+static ath_status add_record_folder(ath_cli_files *self, const char *folder) {
   char **names;
   size_t count, before = self->count;
   ATH_TRY(ath_folder_list(folder, &names, &count));
@@ -126,7 +126,7 @@ static ath_status add_folder(ath_cli_files *self, const char *folder) {
 ath_status ath_cli_files_add_records(ath_cli_files *self, const char *argument) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_cli_locate(ATH_CLI_DATA, argument, path));
-  if (ath_path_is_folder(path)) return add_folder(self, path);
+  if (ath_path_is_folder(path)) return add_record_folder(self, path);
   return strcmp(path, argument) == 0 ? ath_cli_files_add(self, argument) : add_matched(self, path);
 }
 

@@ -1,7 +1,7 @@
 /* reading.c: the options of commands that read documents. */
-#include <string.h>
+#include "cli/reading.h"
 
-#include "cli/cli.h"
+#include <string.h>
 
 typedef struct word {
   const char *name;

@@ -7,6 +7,7 @@
 #include "athanor/tokenizer.h"
 #include "base/resize.h"
 #include "cli/cli.h"
+#include "cli/reading.h"
 #include "storage/file.h"
 
 enum { UNIGRAM = 1, BPE = 2, WORDPIECE = 4, WORDLEVEL = 8, MERGES = BPE | WORDPIECE };
