@@ -162,6 +162,7 @@ extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_m
     ath_command_export, ath_command_plan, ath_command_run;
 extern const ath_command ath_command_hub_pull, ath_command_hub_push, ath_command_hub_login,
     ath_command_hub_logout, ath_command_hub_whoami;
+extern const ath_command ath_command_storage_ls, ath_command_storage_cp, ath_command_storage_rm;
 extern const ath_command ath_command_plugins_list, ath_command_plugins_install,
     ath_command_devices;
 

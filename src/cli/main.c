@@ -18,6 +18,7 @@ static const ath_command *const commands[] = {
   &ath_command_plan,            &ath_command_hub_pull,         &ath_command_hub_push,
   &ath_command_hub_login,       &ath_command_hub_logout,       &ath_command_hub_whoami,
   &ath_command_plugins_list,    &ath_command_plugins_install,  &ath_command_devices,
+  &ath_command_storage_ls,      &ath_command_storage_cp,       &ath_command_storage_rm,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

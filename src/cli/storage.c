@@ -1,0 +1,211 @@
+/* storage.c: athanor storage ls, cp and rm. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "storage/file.h"
+#include "storage/names.h"
+#include "storage/parallel.h"
+#include "storage/store.h"
+
+enum { COPY_THREADS = 4, LINE_MAX = 1 << 16 };
+
+/* --- ls ----------------------------------------------------------------------------------- */
+
+typedef struct listing {
+  bool json;
+  ath_buffer line;
+} listing;
+
+static ath_status print_object(void *context, const char *name, const ath_object_info *info) {
+  listing *self = context;
+  ath_buffer_clear(&self->line);
+  if (self->json) {
+    ATH_TRY(ath_buffer_string(&self->line, "{\"name\": "));
+    ATH_TRY(ath_buffer_json(&self->line, name, strlen(name)));
+    ATH_TRY(ath_buffer_format(&self->line, ", \"size\": %" PRIu64 ", \"version\": \"%" PRIu64 "\"",
+                              info->size, info->version));
+    if (info->has_crc) ATH_TRY(ath_buffer_format(&self->line, ", \"crc32c\": %u", info->crc32c));
+    ATH_TRY(ath_buffer_byte(&self->line, '}'));
+  } else {
+    ATH_TRY(ath_buffer_format(&self->line, "%14" PRIu64 "  ", info->size));
+    ATH_TRY(ath_cli_put_visible(&self->line, name, strlen(name)));
+  }
+  ATH_TRY(ath_buffer_byte(&self->line, '\n'));
+  return ath_cli_flush(&self->line);
+}
+
+/* A file or an object itself, else what is below. */
+static ath_status list(const char *location, listing *self) {
+  ath_object_info info;
+  ath_status found = location[strlen(location) - 1] == '/'
+                         ? ATH_NOT_FOUND : ath_object_stat(location, &info);
+  if (found == ATH_OK) {
+    const char *slash = strrchr(location, '/');
+    return print_object(self, slash != NULL ? slash + 1 : location, &info);
+  }
+  if (found != ATH_NOT_FOUND && found != ATH_INVALID) return found;
+  return ath_object_list(location, print_object, self);
+}
+
+static ath_status run_ls(const ath_command *self, int argc, char **argv) {
+  listing out = {.line = ath_buffer_make(LINE_MAX)};
+  const ath_option table[] = {
+    {.name = "json", .kind = ATH_OPTION_FLAG, .target = &out.json,
+     .help = "Print one JSON object per file"},
+    {0}};
+  ath_operands operands;
+  ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  if (operands.count != 1 || operands.items[0][0] == '\0')
+    return ath_fail(ATH_USAGE, "name one file or folder, here or gs://…");
+  ath_status status = list(operands.items[0], &out);
+  ath_buffer_free(&out.line);
+  return status;
+}
+
+const ath_command ath_command_storage_ls = {
+  .name = "storage ls",
+  .summary = "list files of a folder or of Cloud Storage, with their sizes",
+  .operands = "LOCATION",
+  .details = "Example:\n  athanor storage ls gs://bucket/data/train",
+  .run = run_ls,
+};
+
+/* --- cp and rm ---------------------------------------------------------------------------- */
+
+/* What is below a folder, to be worked on by several threads. */
+typedef struct tree {
+  const char *from, *to;
+  ath_names names;
+} tree;
+
+static ath_status add_name(void *context, const char *name, const ath_object_info *info) {
+  (void)info;
+  return ath_names_add(&((tree *)context)->names, name);
+}
+
+/* A remote name may hold what leads elsewhere as a path. */
+static ath_status check_name(const char *name) {
+  for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+    part += *part == '/';
+    size_t length = strcspn(part, "/");
+    if (length == 0 || (length <= 2 && strncmp(part, "..", length) == 0))
+      return ath_fail(ATH_INVALID, "%s: no name for a local file", name);
+  }
+  return ATH_OK;
+}
+
+static ath_status make_folder_of(const char *path) {
+  char folder[ATH_PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  if (ath_location_is_remote(path) || slash == NULL || slash == path) return ATH_OK;
+  if (snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= (int)sizeof folder)
+    return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
+  return ath_folder_create(folder);
+}
+
+static ath_status copy_file(const char *from, const char *to) {
+  ATH_TRY(make_folder_of(to));
+  return ath_object_copy(from, to);
+}
+
+static ath_status copy_one(void *context, size_t index) {
+  const tree *self = context;
+  const char *name = self->names.items[index];
+  char from[ATH_LOCATION_MAX], to[ATH_LOCATION_MAX];
+  if (!ath_location_is_remote(self->to)) ATH_TRY(check_name(name));
+  ATH_TRY(ath_location_join(from, self->from, name));
+  ATH_TRY(ath_location_join(to, self->to, name));
+  return copy_file(from, to);
+}
+
+static ath_status delete_one(void *context, size_t index) {
+  const tree *self = context;
+  char path[ATH_LOCATION_MAX];
+  ATH_TRY(ath_location_join(path, self->from, self->names.items[index]));
+  return ath_object_delete(path);
+}
+
+/* What is below `from`, at least one file, by `job`. */
+static ath_status for_all(const char *from, const char *to,
+                          ath_status (*job)(void *context, size_t index)) {
+  tree all = {.from = from, .to = to};
+  ath_status status = ath_object_list(from, add_name, &all);
+  if (status == ATH_OK && all.names.count == 0)
+    status = ath_fail(ATH_NOT_FOUND, "%s: there is nothing", from);
+  if (status == ATH_OK) status = ath_parallel(all.names.count, COPY_THREADS, job, &all);
+  ath_names_free(&all.names);
+  return status;
+}
+
+/* "a/b.txt" to "c/" is "c/b.txt". */
+static ath_status target_of(const char *from, const char *to, char out[ATH_LOCATION_MAX]) {
+  const char *slash = strrchr(from, '/');
+  size_t length = strlen(to);
+  bool folder = (length > 0 && to[length - 1] == '/') ||
+                (!ath_location_is_remote(to) && ath_path_is_folder(to));
+  if (folder) return ath_location_join(out, to, slash != NULL ? slash + 1 : from);
+  if (length >= ATH_LOCATION_MAX) return ath_fail(ATH_INVALID, "%.60s…: the path is too long", to);
+  memcpy(out, to, length + 1);
+  return ATH_OK;
+}
+
+static ath_status run_cp(const ath_command *self, int argc, char **argv) {
+  bool recursive = false;
+  const ath_option table[] = {
+    {.name = "recursive", .kind = ATH_OPTION_FLAG, .target = &recursive,
+     .help = "Copy what is below the folder FROM to below the folder TO"},
+    {0}};
+  ath_operands operands;
+  char to[ATH_LOCATION_MAX];
+  ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  if (operands.count != 2) return ath_fail(ATH_USAGE, "name two files: from and to");
+  if (recursive) return for_all(operands.items[0], operands.items[1], copy_one);
+  ATH_TRY(target_of(operands.items[0], operands.items[1], to));
+  return copy_file(operands.items[0], to);
+}
+
+const ath_command ath_command_storage_cp = {
+  .name = "storage cp",
+  .summary = "copy a file or a folder to, from or within Cloud Storage",
+  .operands = "FROM TO",
+  .details =
+      "Each file is checked by its CRC-32C on the way, goes on where a connection broke, and is\n"
+      "seen under its name only when it is whole.\n\n"
+      "Credentials are Google's application default credentials: GOOGLE_OAUTH_ACCESS_TOKEN,\n"
+      "GOOGLE_APPLICATION_CREDENTIALS (a service account's key or a user's credentials), what\n"
+      "`gcloud auth application-default login` left, or the metadata server of a machine of\n"
+      "Google's. STORAGE_EMULATOR_HOST names an emulator instead. ATHANOR_RETRY_SECONDS bounds\n"
+      "how long a server in trouble is waited for (600).\n\n"
+      "Examples:\n"
+      "  athanor storage cp text.txt gs://bucket/text.txt\n"
+      "  athanor storage cp --recursive gs://bucket/runs/mine runs/mine",
+  .run = run_cp,
+};
+
+static ath_status run_rm(const ath_command *self, int argc, char **argv) {
+  bool recursive = false;
+  const ath_option table[] = {
+    {.name = "recursive", .kind = ATH_OPTION_FLAG, .target = &recursive,
+     .help = "Delete all that is below the folder"},
+    {0}};
+  ath_operands operands;
+  ath_object_info info;
+  ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
+  if (operands.done) return ATH_OK;
+  if (operands.count != 1) return ath_fail(ATH_USAGE, "name one file or folder");
+  if (recursive) return for_all(operands.items[0], NULL, delete_one);
+  ATH_TRY(ath_object_stat(operands.items[0], &info));
+  return ath_object_delete(operands.items[0]);
+}
+
+const ath_command ath_command_storage_rm = {
+  .name = "storage rm",
+  .summary = "delete a file, or all below a folder, here or in Cloud Storage",
+  .operands = "LOCATION",
+  .details = "Example:\n  athanor storage rm --recursive gs://bucket/runs/mine",
+  .run = run_rm,
+};

@@ -1,0 +1,25 @@
+/* names.h: lists of names, as of the files below a folder. */
+#ifndef ATHANOR_STORAGE_NAMES_H
+#define ATHANOR_STORAGE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "athanor/status.h"
+
+enum { ATH_NAMES_MAX = 1 << 24 };
+
+typedef struct ath_names {
+  char **items; /* copies of what was added */
+  size_t count, capacity;
+} ath_names;
+ath_status ath_names_add(ath_names *self, const char *name) ATH_MUST_CHECK;
+void ath_names_sort(ath_names *self); /* by bytes */
+bool ath_names_contain(const ath_names *self, const char *name); /* of a sorted list */
+void ath_names_free(ath_names *self);
+
+/* Adds the names below a local folder that are no folders, relative to it, sorted. Symbolic links
+ * to folders are not followed. */
+ath_status ath_folder_walk(const char *folder, ath_names *out) ATH_MUST_CHECK;
+
+#endif
