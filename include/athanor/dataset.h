@@ -32,6 +32,7 @@
 
 #include "athanor/documents.h"
 #include "athanor/status.h"
+#include "athanor/tfrecord.h"
 #include "athanor/tokenizer.h"
 
 #ifdef __cplusplus
@@ -49,6 +50,7 @@ typedef struct ath_prepare_options {
   double validation_split_percentage; /* 0 … 100, of the lines, chosen by a hash of line number */
   uint64_t shard_records;       /* records per shard; 0 when shard_bytes is given */
   uint64_t shard_bytes;         /* about so many bytes per shard; 0 when shard_records is given */
+  ath_compression compression;  /* of the shards; auto is none. Training unpacks what it opens */
   bool keep_blank_lines;        /* blank lines become "[CLS][SEP]", as in the reference's script */
   int threads;                  /* 0: as many as OpenMP has; the result does not depend on it */
   uint64_t seed;                /* of the choice of validation lines */

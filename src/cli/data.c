@@ -55,7 +55,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_prepare_options options = ath_prepare_defaults();
   ath_cli_reading reading = ATH_CLI_READING_USUAL;
   ath_cli_files files = {0};
-  const char *tokenizer_path = NULL, *shard_size = "5000";
+  const char *tokenizer_path = NULL, *shard_size = "5000", *compression = "none";
   int64_t max_length = options.max_length, threads = 0, seed = (int64_t)options.seed;
   bool json = false;
   const ath_option table[] = {
@@ -72,6 +72,9 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
      .maximum = 100, .help = "Share of the lines held out for validation"},
     {.name = "shard-size", .kind = ATH_OPTION_STRING, .target = &shard_size,
      .placeholder = "SIZE", .help = "Size of a file, in records (5000) or bytes (64MB)"},
+    {.name = "compression", .kind = ATH_OPTION_STRING, .target = &compression,
+     .placeholder = "KIND", .help = "Of the files: none, gzip or zlib; training unpacks them when "
+                                    "it opens them"},
     {.name = "keep-blank-lines", .kind = ATH_OPTION_FLAG, .target = &options.keep_blank_lines,
      .help = "Blank lines become [CLS][SEP] instead of being left out"},
     {.name = "seed", .kind = ATH_OPTION_INTEGER, .target = &seed, .placeholder = "N",
@@ -88,6 +91,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, table, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   ATH_TRY(parse_shard_size(shard_size, &options));
+  ATH_TRY(ath_cli_parse_compression(compression, &options.compression));
   ATH_TRY(ath_cli_reading_parse(&reading, &options.reading));
   options.max_length = (int)max_length;
   options.threads = (int)threads;

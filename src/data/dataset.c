@@ -32,11 +32,6 @@ struct ath_dataset {
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-static bool is_shard(const char *name) {
-  size_t length = strlen(name), suffix = strlen(".tfrecord");
-  return length > suffix && strcmp(name + length - suffix, ".tfrecord") == 0;
-}
-
 /* By the index in the name ("dataset-10-…" comes after "dataset-2-…"), others by their bytes. */
 static int by_index(const void *a, const void *b) {
   const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -52,7 +47,7 @@ static ath_status find_shards(ath_dataset *self) {
   size_t count;
   ATH_TRY(ath_folder_list(self->folder, &names, &count));
   for (size_t i = 0; i < count; i++) {
-    if (is_shard(names[i])) names[self->count++] = names[i];
+    if (ath_shard_name_is(names[i])) names[self->count++] = names[i];
     else free(names[i]);
   }
   if (self->count > 0) qsort(names, self->count, sizeof *names, by_index);
@@ -121,9 +116,10 @@ static ath_status check_counts(const ath_dataset *self) {
   return ATH_OK;
 }
 
-/* Every shard stays mapped while the dataset is open: reading a record is a look into memory, and
- * the system keeps the pages that are in use. */
+/* Every shard stays mapped while the dataset is open, a compressed one unpacked: reading a record is
+ * a look into memory, and the system keeps the pages that are in use. */
 static ath_status open_shards(ath_dataset *self) {
+  const ath_tfrecord_options options = {.random_access = true};
   self->states = calloc(self->count, sizeof *self->states);
   self->shards = calloc(self->count, sizeof *self->shards);
   if (self->states == NULL || self->shards == NULL)
@@ -135,7 +131,7 @@ static ath_status open_shards(ath_dataset *self) {
   for (size_t i = 0; i < self->count; i++) {
     char path[ATH_PATH_MAX];
     ATH_TRY(ath_path_join(path, self->folder, self->names[i]));
-    ATH_TRY(ath_tfrecord_open(path, &self->shards[i].reader));
+    ATH_TRY(ath_tfrecord_open_with(path, &options, &self->shards[i].reader));
     self->shards[i].first = first;
     first += self->states[i].records;
   }
@@ -269,24 +265,25 @@ static ath_status fetch(const ath_dataset *self, uint64_t index, ath_record *rec
   return status;
 }
 
-/* Reads a feature that must have as many values as the dataset's records have tokens. */
-static ath_status read_list(const ath_record *record, const char *feature, int32_t *values,
-                            int length) {
-  size_t count = 0;
-  ATH_TRY(ath_example_read_int64(record->bytes, record->length, feature, values, (size_t)length,
-                                 &count));
-  if (count == (size_t)length) return ATH_OK;
-  return ath_fail(ATH_INVALID, "%s has %zu values, not %d as the dataset says", feature, count,
-                  length);
+/* Reads both lists, which must have as many values as the dataset's records have tokens. */
+static ath_status read_lists(const ath_record *record, int32_t *ids, int32_t *mask, int length) {
+  ath_int64_list lists[] = {
+    {.name = "input_ids", .values = ids, .capacity = (size_t)length},
+    {.name = "attention_mask", .values = mask, .capacity = (size_t)length}};
+  ATH_TRY(ath_example_read_lists(record->bytes, record->length, lists, 2));
+  for (int i = 0; i < 2; i++)
+    if (lists[i].count != (size_t)length)
+      return ath_fail(ATH_INVALID, "%s has %zu values, not %d as the dataset says", lists[i].name,
+                      lists[i].count, length);
+  return ATH_OK;
 }
 
 ath_status ath_dataset_read(const ath_dataset *self, uint64_t index, int32_t *ids, int32_t *mask) {
   ath_record record;
   const char *name;
   ATH_TRY(fetch(self, index, &record, &name));
-  ath_status status = read_list(&record, "input_ids", ids, self->length);
-  if (status == ATH_OK) status = read_list(&record, "attention_mask", mask, self->length);
-  return ath_context(status, "%s/%s: record %" PRIu64 " at byte %" PRIu64, self->folder, name,
+  return ath_context(read_lists(&record, ids, mask, self->length),
+                     "%s/%s: record %" PRIu64 " at byte %" PRIu64, self->folder, name,
                      record.number, record.at);
 }
 

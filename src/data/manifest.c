@@ -33,9 +33,13 @@ ath_status ath_json_write(const char *path, const json_t *root) {
 
 /* --- shards -------------------------------------------------------------------------------- */
 
-void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t records) {
-  int length = snprintf(out, ATH_SHARD_NAME_MAX, "dataset-%" PRIu64 "-%" PRIu64 SUFFIX, index,
-                        records);
+/* Of the kinds of ath_compression. */
+static const char *const packed_suffixes[] = {"", "", ".gz", ".zlib"};
+
+void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t records,
+                    ath_compression compression) {
+  int length = snprintf(out, ATH_SHARD_NAME_MAX, "dataset-%" PRIu64 "-%" PRIu64 SUFFIX "%s",
+                        index, records, packed_suffixes[compression]);
   assert(length > 0 && length < ATH_SHARD_NAME_MAX);
   (void)length;
 }
@@ -50,10 +54,22 @@ static const char *number_before(const char *name, const char *end, uint64_t *va
   return first - 1;
 }
 
+/* Where a shard's name ends but for its suffixes, or NULL. */
+static const char *stem_end(const char *name) {
+  size_t length = strlen(name);
+  for (int i = ATH_COMPRESSION_NONE; i <= ATH_COMPRESSION_ZLIB; i++) {
+    char suffix[32];
+    size_t size = (size_t)snprintf(suffix, sizeof suffix, SUFFIX "%s", packed_suffixes[i]);
+    if (length > size && strcmp(name + length - size, suffix) == 0) return name + length - size;
+  }
+  return NULL;
+}
+
+bool ath_shard_name_is(const char *name) { return stem_end(name) != NULL; }
+
 bool ath_shard_name_parse(const char *name, uint64_t *index, uint64_t *records) {
-  size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
-  if (length < suffix || strcmp(name + length - suffix, SUFFIX) != 0) return false;
-  const char *end = number_before(name, name + length - suffix, records);
+  const char *end = stem_end(name);
+  if (end != NULL) end = number_before(name, end, records);
   return end != NULL && number_before(name, end, index) != NULL;
 }
 

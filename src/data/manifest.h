@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "athanor/status.h"
+#include "athanor/tfrecord.h"
 
 #define ATH_MANIFEST_NAME "manifest.json"
 #define ATH_PROGRESS_NAME "progress.journal" /* of an unfinished dataset; one folder above */
@@ -38,9 +39,13 @@ typedef struct ath_shard_list {
   size_t count, capacity;
 } ath_shard_list;
 
-/* "dataset-<index>-<records>.tfrecord", and back: any name ending in "-<index>-<records>.tfrecord",
- * as the reference's reader takes them. */
-void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t records);
+/* "dataset-<index>-<records>.tfrecord", with .gz or .zlib behind it where it is compressed, and
+ * back: any name ending in "-<index>-<records>.tfrecord" or so, as the reference's reader takes
+ * them. */
+void ath_shard_name(char out[ATH_SHARD_NAME_MAX], uint64_t index, uint64_t records,
+                    ath_compression compression);
+/* Any name that ends in .tfrecord, .tfrecord.gz or .tfrecord.zlib. */
+bool ath_shard_name_is(const char *name);
 bool ath_shard_name_parse(const char *name, uint64_t *index, uint64_t *records);
 
 ath_status ath_shard_list_add(ath_shard_list *self, const ath_shard_entry *entry) ATH_MUST_CHECK;

@@ -8,6 +8,7 @@
 
 #include "data/index.h"
 #include "data/journal.h"
+#include "formats/deflate.h"
 
 #define FORMAT "athanor-progress"
 enum { VERSION = 2 };
@@ -71,6 +72,13 @@ ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_o
       "seed", (json_int_t)options->seed, "inputs", inputs);
   json_t *reading = describe_reading(&options->reading);
   if (reading != NULL && json_object_set_new(*out, "reading", reading) != 0) {
+    json_decref(*out);
+    *out = NULL;
+  }
+  /* What is not compressed has the recipe it always had. */
+  if (*out != NULL && options->compression > ATH_COMPRESSION_NONE &&
+      json_object_set_new(*out, "compression",
+                          json_string(ath_compression_name(options->compression))) != 0) {
     json_decref(*out);
     *out = NULL;
   }

@@ -233,9 +233,11 @@ static ath_status create_splits(preparation *self) {
   const ath_prepare_options *o = self->options;
   self->train = o->validation_split_percentage < 100.0 ? (int)self->count++ : -1;
   self->validation = o->validation_split_percentage > 0.0 ? (int)self->count++ : -1;
-  for (size_t i = 0; i < self->count; i++)
+  for (size_t i = 0; i < self->count; i++) {
     ATH_TRY(ath_split_create((int)i == self->train ? "train" : "validation", o->output,
                              o->max_length, o->shard_records, o->shard_bytes, &self->splits[i]));
+    self->splits[i].open.compression = o->compression;
+  }
   return ATH_OK;
 }
 

@@ -32,7 +32,8 @@ static ath_status open_shard(ath_shard *self, uint64_t index) {
   char name[ATH_SHARD_NAME_MAX], path[ATH_PATH_MAX];
   snprintf(name, sizeof name, "dataset-%llu", (unsigned long long)index);
   ATH_TRY(ath_path_join(path, self->folder, name));
-  return ath_tfrecord_create(path, &self->writer);
+  const ath_tfrecord_options options = {.compression = self->compression};
+  return ath_tfrecord_create_with(path, &options, &self->writer);
 }
 
 /* Features in the order of their names, as TensorFlow writes them. */
@@ -57,10 +58,11 @@ bool ath_shard_is_full(const ath_shard *self) {
 
 ath_status ath_shard_close(ath_shard *self, uint64_t index, ath_shard_entry *out) {
   assert(self->writer != NULL && self->records > 0);
-  *out = (ath_shard_entry){.records = self->records, .bytes = ath_tfrecord_size(self->writer),
+  ATH_TRY(ath_tfrecord_end(self->writer));
+  *out = (ath_shard_entry){.records = self->records, .bytes = ath_tfrecord_file_size(self->writer),
                            .crc = ath_tfrecord_crc(self->writer)};
   char path[ATH_PATH_MAX];
-  ath_shard_name(out->name, index, out->records);
+  ath_shard_name(out->name, index, out->records, self->compression);
   ATH_TRY(ath_path_join(path, self->folder, out->name));
   ath_tfrecord_writer *writer = self->writer;
   self->writer = NULL;

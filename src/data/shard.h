@@ -12,6 +12,7 @@
 
 typedef struct ath_shard {
   char folder[ATH_PATH_MAX];
+  ath_compression compression; /* none, until somebody says otherwise */
   int max_length;
   uint64_t limit_records, limit_bytes; /* when it is full; one of them is 0 */
   int32_t *tokens; /* the record that ath_shard_write takes, and as many ones, for the mask */

@@ -41,7 +41,7 @@ OPTIONS = {
     "tokenizer convert": "lowercase pattern",
     "data show": READING + " label-column limit json",
     "data prepare": READING + """ tokenizer output max-length validation-split-percentage shard-size
-        keep-blank-lines seed threads overwrite json""",
+        compression keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit features-of max-record-bytes json",
     "data verify": "max-record-bytes json",
     "data convert": "output compression max-record-bytes",

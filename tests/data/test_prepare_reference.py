@@ -1,5 +1,7 @@
 """Shards against the reference libraries: the records recomputed with `tokenizers`, the files
 read by TensorFlow, and runs killed at random moments."""
+
+import gzip
 import json
 import os
 import random
@@ -7,6 +9,7 @@ import re
 import signal
 import subprocess
 import time
+import zlib
 
 import pytest
 import tensorflow as tf
@@ -189,6 +192,30 @@ def test_inspect_and_verify_tell_what_is_there(job):
     path.write_bytes(damaged)
     wrong = athanor("data", "verify", output / "train", code=4)
     assert re.search(r"dataset-0-\d+\.tfrecord: record 0 at byte 0: data checksum", wrong.stderr)
+
+
+def test_compressed_shards_are_the_same_ones_compressed(job):
+    """TensorFlow reads them; ours are verified, and read by number, when they are unpacked."""
+    folder, _ = job
+    plain = folder / "plain"
+    prepare(folder, plain)
+    for kind, suffix, unpack in (("gzip", ".gz", gzip.decompress),
+                                 ("zlib", ".zlib", zlib.decompress)):
+        output = folder / kind
+        prepare(folder, output, "--compression", kind)
+        for split in ("train", "validation"):
+            for path, count in shards_of(plain / split):
+                packed = output / split / (path.name + suffix)
+                assert unpack(packed.read_bytes()) == path.read_bytes()
+                read = tf.data.TFRecordDataset(str(packed), kind.upper())
+                assert sum(1 for _ in read) == count
+            athanor("data", "verify", output / split)
+            shown = [athanor("data", "inspect", where / split, "--json").stdout.splitlines()[1:]
+                     for where in (plain, output)]
+            assert shown[0] == shown[1] and len(shown[0]) == 3
+        assert "compression" in prepare(folder, output, code=5).stderr
+    assert "gzip and zlib only" in prepare(folder, folder / "z", "--compression", "zstd",
+                                           code=2).stderr
 
 
 def test_faults_are_one_line_with_the_documented_code(job):
