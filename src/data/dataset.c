@@ -116,8 +116,8 @@ static ath_status check_counts(const ath_dataset *self) {
   return ATH_OK;
 }
 
-/* Every shard stays mapped while the dataset is open, a compressed one unpacked: reading a record is
- * a look into memory, and the system keeps the pages that are in use. */
+/* Every shard stays mapped while the dataset is open, a compressed one unpacked: reading a record
+ * is a look into memory, and the system keeps the pages that are in use. */
 static ath_status open_shards(ath_dataset *self) {
   const ath_tfrecord_options options = {.random_access = true};
   self->states = calloc(self->count, sizeof *self->states);
