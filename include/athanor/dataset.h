@@ -41,19 +41,41 @@ extern "C" {
 
 /* --- preparing --------------------------------------------------------------------------- */
 
+/* What decides which lines are held out: their number in the text, or their own bytes. By text a
+ * line's split is the same in any other text, order and selection, and equal lines share one. */
+typedef enum ath_validation_by {
+  ATH_VALIDATION_BY_LINE, ATH_VALIDATION_BY_TEXT
+} ath_validation_by;
+
+/* Which lines are left out for an earlier one's sake: those of the same text, white space around it
+ * aside; or those that are like it (near_similarity), which takes in the former. A line without any
+ * word is like those of its own text alone. */
+typedef enum ath_deduplicate {
+  ATH_DEDUPLICATE_NONE, ATH_DEDUPLICATE_EXACT, ATH_DEDUPLICATE_NEAR
+} ath_deduplicate;
+
+/* Who else prepares the same dataset, on this machine or others that see the same folders. */
+enum { ATH_WORKER_ALONE = 0, ATH_WORKER_MERGE = -1, ATH_WORKERS_MAX = 1 << 16 };
+
 typedef struct ath_prepare_options {
   const char *const *inputs;    /* files; the query itself, where the reading is one of SQL */
   size_t input_count;
   ath_reading reading;          /* how they are (documents.h); {0}: lines of text, rows of tables */
   const char *output;           /* folder; gets train/ and validation/ */
   int max_length;               /* tokens per record */
-  double validation_split_percentage; /* 0 … 100, of the lines, chosen by a hash of line number */
+  double validation_split_percentage; /* 0 … 100, of the lines, chosen at random: */
+  ath_validation_by validation_by;    /* … which follows from the seed and this */
   uint64_t shard_records;       /* records per shard; 0 when shard_bytes is given */
   uint64_t shard_bytes;         /* about so many bytes per shard; 0 when shard_records is given */
   ath_compression compression;  /* of the shards; auto is none. Training unpacks what it opens */
   bool keep_blank_lines;        /* blank lines become "[CLS][SEP]", as in the reference's script */
   int threads;                  /* 0: as many as OpenMP has; the result does not depend on it */
   uint64_t seed;                /* of the choice of validation lines */
+  ath_deduplicate deduplicate;
+  double near_similarity;       /* 0.7 … 1: five-word shingles in both, of those in either */
+  uint64_t deduplicate_memory;  /* about so many bytes; the result does not depend on it */
+  int workers;                  /* a job array: so many of them, or one of ATH_WORKER_… */
+  int worker;                   /* … of which this is number 0 … workers − 1 */
   bool overwrite;               /* removes another dataset that is in the output folder */
   const volatile sig_atomic_t *stop; /* set by a signal handler: stop at the next few MB; or NULL */
 } ath_prepare_options;
@@ -62,15 +84,29 @@ ath_prepare_options ath_prepare_defaults(void);
 typedef struct ath_prepare_report {
   uint64_t lines, bytes, tokens; /* lines: documents, of whatever kind */
   uint64_t skipped;             /* documents left out for errors, where the reading asks for that */
+  uint64_t duplicates;          /* lines left out since an earlier one is like them */
   uint64_t train_records, validation_records, train_shards, validation_shards;
   uint64_t tokens_dropped;      /* at most max_length − 1 per split */
   uint64_t shards_kept;         /* found complete from an interrupted run */
+  bool unfinished;              /* other workers are still at work; all counts are 0 but … */
+  uint64_t pieces_missing;      /* … of pieces of the text that they have to encode */
+  int process;                  /* number of this process under mpirun; of one alone 0 */
 } ath_prepare_report;
 
 /* Encodes lines ("[CLS] … [SEP]" each), joins them and cuts records of exactly max_length; the
  * remainder is carried on. Memory does not grow with the input. An interrupted run, started again
  * with the same options, continues after its last complete shard; a finished one is kept as it is,
  * with a warning in the log when an input, of the same size, is newer.
+ *
+ * Several processes share the work, started by mpirun (or srun --mpi=pmix), or as the workers of a
+ * job array, at the same time or one after another, with the same options. Each encodes pieces of
+ * the text, which depend on the text alone, into OUTPUT/pieces; when all are there it is known what
+ * comes before each, and shards are cut from them: under mpirun by all, of a job array by the
+ * worker that finishes last, or by one started with ATH_WORKER_MERGE. The files are those of one
+ * process alone, byte by byte. It takes room on the disk for two or four bytes a token meanwhile.
+ * Lines are freed of duplicates in the same way. Shards of so many bytes are cut by one thread for
+ * each split, since where one begins follows from all before it; shards of so many records by all.
+ *
  * ATH_INTERRUPTED when `stop` was set: complete shards are kept.
  * ATH_MISMATCH when the output folder holds a dataset made otherwise: the text says what differs.
  * ATH_INVALID for text too short for a record in every split. `report` may be NULL. */

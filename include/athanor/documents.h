@@ -103,6 +103,10 @@ uint64_t ath_documents_skipped(const ath_documents *self);
 /* How many bytes of the inputs were read, packed as they are, for a progress bar. */
 uint64_t ath_documents_taken(const ath_documents *self);
 
+/* Whether an input's documents are its physical lines, as they stand in the file: then reading can
+ * begin at any of them, known only by its byte. False for an input that cannot be looked at. */
+bool ath_documents_are_lines(const char *input, const ath_reading *reading);
+
 /* Whether the inputs could be opened: they are there, and can be read that way. A pipe is left
  * alone. The sum of their sizes goes to `bytes`. */
 ath_status ath_documents_check(const char *const *inputs, size_t count, const ath_reading *reading,

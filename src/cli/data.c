@@ -28,18 +28,53 @@ static ath_status parse_shard_size(const char *text, ath_prepare_options *option
                   "MiB, GiB), not \"%s\"", text);
 }
 
+/* A job array: "2/8" is the third of eight; "merge" writes the shards of what all have encoded. */
+static ath_status parse_worker(const char *text, ath_prepare_options *options) {
+  int worker, workers, end = 0;
+  if (text == NULL) return ATH_OK;
+  if (strcmp(text, "merge") == 0) {
+    options->workers = ATH_WORKER_MERGE;
+    return ATH_OK;
+  }
+  if (sscanf(text, "%d/%d%n", &worker, &workers, &end) != 2 || text[end] != '\0')
+    return ath_fail(ATH_USAGE, "--worker wants I/N or merge, not \"%s\"", text);
+  if (workers < 1 || workers > ATH_WORKERS_MAX || worker < 0 || worker >= workers)
+    return ath_fail(ATH_USAGE, "--worker %s: N workers, at most %d, are counted from 0 to N - 1",
+                    text, ATH_WORKERS_MAX);
+  options->worker = worker;
+  options->workers = workers;
+  return ATH_OK;
+}
+
 static void print_split(const char *name, uint64_t records, uint64_t shards, int length) {
   printf("%s: %" PRIu64 " record%s of %d tokens in %" PRIu64 " shard%s\n", name, records,
          records == 1 ? "" : "s", length, shards, shards == 1 ? "" : "s");
 }
 
+static void print_unfinished(const ath_prepare_report *r, bool json) {
+  if (json)
+    printf("{\"unfinished\":true,\"pieces_missing\":%" PRIu64 "}\n", r->pieces_missing);
+  else if (r->pieces_missing > 0)
+    printf("this worker's part is done; other workers have still to encode %" PRIu64
+           " piece%s of the text\n", r->pieces_missing, r->pieces_missing == 1 ? "" : "s");
+  else
+    printf("this worker's part is done; another one is writing the shards\n");
+}
+
 static void print_report(const ath_prepare_report *r, const ath_prepare_options *o, bool json) {
+  if (r->process > 0) return; /* the first one tells */
+  if (r->unfinished) {
+    print_unfinished(r, json);
+    return;
+  }
   if (json) {
-    printf("{\"lines\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"bytes\":%" PRIu64
-           ",\"tokens\":%" PRIu64 ",\"train_records\":%" PRIu64 ",\"validation_records\":%" PRIu64
+    printf("{\"lines\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"duplicates\":%" PRIu64
+           ",\"bytes\":%" PRIu64 ",\"tokens\":%" PRIu64
+           ",\"train_records\":%" PRIu64 ",\"validation_records\":%" PRIu64
            ",\"train_shards\":%" PRIu64 ",\"validation_shards\":%" PRIu64
            ",\"tokens_dropped\":%" PRIu64 ",\"shards_kept\":%" PRIu64 "}\n",
-           r->lines, r->skipped, r->bytes, r->tokens, r->train_records, r->validation_records,
+           r->lines, r->skipped, r->duplicates, r->bytes, r->tokens, r->train_records,
+           r->validation_records,
            r->train_shards, r->validation_shards, r->tokens_dropped, r->shards_kept);
     return;
   }
@@ -47,6 +82,9 @@ static void print_report(const ath_prepare_report *r, const ath_prepare_options 
   if (r->validation_shards > 0)
     print_split("validation", r->validation_records, r->validation_shards, o->max_length);
   if (r->skipped > 0) printf("skipped for errors: %" PRIu64 "\n", r->skipped);
+  if (r->duplicates > 0)
+    printf("%" PRIu64 " of %" PRIu64 " lines were left out as duplicates\n", r->duplicates,
+           r->lines);
   printf("%" PRIu64 " tokens; the last %" PRIu64 " did not fill a record\n", r->tokens,
          r->tokens_dropped);
 }
@@ -56,7 +94,16 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_cli_reading reading = ATH_CLI_READING_USUAL;
   ath_cli_files files = {0};
   const char *tokenizer_path = NULL, *shard_size = "5000", *compression = "none";
+  const char *worker = NULL;
+  const char *validation_by = "line", *deduplicate = "none";
+  static const ath_cli_word bys[] = {
+    {"line", ATH_VALIDATION_BY_LINE}, {"text", ATH_VALIDATION_BY_TEXT}, {0}};
+  static const ath_cli_word kinds[] = {
+    {"none", ATH_DEDUPLICATE_NONE}, {"exact", ATH_DEDUPLICATE_EXACT},
+    {"near", ATH_DEDUPLICATE_NEAR}, {0}};
+  int by = 0, kind = 0;
   int64_t max_length = options.max_length, threads = 0, seed = (int64_t)options.seed;
+  double memory = (double)options.deduplicate_memory / 0x1p30;
   bool json = false;
   const ath_option table[] = {
     {.name = "tokenizer", .kind = ATH_OPTION_STRING, .target = &tokenizer_path,
@@ -70,6 +117,18 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
     {.name = "validation-split-percentage", .kind = ATH_OPTION_NUMBER,
      .target = &options.validation_split_percentage, .placeholder = "P", .minimum = 0,
      .maximum = 100, .help = "Share of the lines held out for validation"},
+    {.name = "validation-by", .kind = ATH_OPTION_STRING, .target = &validation_by,
+     .placeholder = "line|text", .help = "Hold lines out by their number or by their text"},
+    {.name = "deduplicate", .kind = ATH_OPTION_STRING, .target = &deduplicate,
+     .placeholder = "KIND", .help = "Leave out lines that are like an earlier one: exact, near"},
+    {.name = "near-similarity", .kind = ATH_OPTION_NUMBER, .target = &options.near_similarity,
+     .placeholder = "S", .minimum = 0.7, .maximum = 1,
+     .help = "Share of five-word shingles from which lines are near"},
+    {.name = "deduplicate-memory", .kind = ATH_OPTION_NUMBER, .target = &memory,
+     .placeholder = "GIB", .minimum = 0.001, .maximum = 1 << 20,
+     .help = "Memory for that; less takes longer, with the same result"},
+    {.name = "worker", .kind = ATH_OPTION_STRING, .target = &worker, .placeholder = "I/N|merge",
+     .help = "Do the part of worker I of 0 ... N-1 of a job array"},
     {.name = "shard-size", .kind = ATH_OPTION_STRING, .target = &shard_size,
      .placeholder = "SIZE", .help = "Size of a file, in records (5000) or bytes (64MB)"},
     {.name = "compression", .kind = ATH_OPTION_STRING, .target = &compression,
@@ -93,6 +152,12 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ATH_TRY(parse_shard_size(shard_size, &options));
   ATH_TRY(ath_cli_parse_compression(compression, &options.compression));
   ATH_TRY(ath_cli_reading_parse(&reading, &options.reading));
+  ATH_TRY(parse_worker(worker, &options));
+  ATH_TRY(ath_cli_find_word(bys, validation_by, "--validation-by", &by));
+  ATH_TRY(ath_cli_find_word(kinds, deduplicate, "--deduplicate", &kind));
+  options.validation_by = (ath_validation_by)by;
+  options.deduplicate = (ath_deduplicate)kind;
+  options.deduplicate_memory = (uint64_t)(memory * 0x1p30);
   options.max_length = (int)max_length;
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;

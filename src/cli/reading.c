@@ -3,23 +3,19 @@
 
 #include <string.h>
 
-typedef struct word {
-  const char *name;
-  int value;
-} word;
-
-static const word formats[] = {
+static const ath_cli_word formats[] = {
   {"auto", ATH_FORMAT_AUTO}, {"text", ATH_FORMAT_TEXT}, {"jsonl", ATH_FORMAT_JSONL},
   {"csv", ATH_FORMAT_CSV}, {"tsv", ATH_FORMAT_TSV}, {"parquet", ATH_FORMAT_PARQUET}, {0}};
-static const word units[] = {
+static const ath_cli_word units[] = {
   {"auto", ATH_UNIT_AUTO}, {"line", ATH_UNIT_LINE}, {"block", ATH_UNIT_BLOCK},
   {"file", ATH_UNIT_FILE}, {"row", ATH_UNIT_ROW}, {0}};
-static const word answers[] = {{"stop", 0}, {"skip", 1}, {0}};
+static const ath_cli_word answers[] = {{"stop", 0}, {"skip", 1}, {0}};
 
-static ath_status find(const word *words, const char *given, const char *option, int *value) {
+ath_status ath_cli_find_word(const ath_cli_word *words, const char *given, const char *option,
+                             int *value) {
   char names[80];
   size_t n = 0;
-  for (const word *w = words; w->name != NULL; w++) {
+  for (const ath_cli_word *w = words; w->name != NULL; w++) {
     if (strcmp(w->name, given) == 0) {
       *value = w->value;
       return ATH_OK;
@@ -31,9 +27,9 @@ static ath_status find(const word *words, const char *given, const char *option,
 
 ath_status ath_cli_reading_parse(const ath_cli_reading *self, ath_reading *out) {
   int format, unit, skip;
-  ATH_TRY(find(formats, self->format, "--format", &format));
-  ATH_TRY(find(units, self->documents, "--documents", &unit));
-  ATH_TRY(find(answers, self->on_error, "--on-error", &skip));
+  ATH_TRY(ath_cli_find_word(formats, self->format, "--format", &format));
+  ATH_TRY(ath_cli_find_word(units, self->documents, "--documents", &unit));
+  ATH_TRY(ath_cli_find_word(answers, self->on_error, "--on-error", &skip));
   const char *delimiter = self->delimiter != NULL ? self->delimiter : "";
   if (strcmp(delimiter, "\\t") == 0) delimiter = "\t";
   if (strlen(delimiter) > 1 || *delimiter == '"' || *delimiter == '\n' || *delimiter == '\r')

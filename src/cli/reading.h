@@ -39,6 +39,14 @@ typedef struct ath_cli_reading {
   {"on-error", ATH_OPTION_STRING, &(r).on_error, "WHAT",                                         \
    "At what is not valid: stop, or skip it, with a count", .group = "Input"}
 
+/* One of a few words, the last of which has no name; ATH_USAGE, with all of them, for another. */
+typedef struct ath_cli_word {
+  const char *name;
+  int value;
+} ath_cli_word;
+ath_status ath_cli_find_word(const ath_cli_word *words, const char *given, const char *option,
+                             int *value) ATH_MUST_CHECK;
+
 /* What the options mean; ATH_USAGE for a word that is none of theirs. */
 ath_status ath_cli_reading_parse(const ath_cli_reading *self, ath_reading *out) ATH_MUST_CHECK;
 /* The inputs, those among the operands too; of a query the query. ATH_USAGE for none, or for both,

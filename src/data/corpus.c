@@ -24,7 +24,8 @@ ath_status ath_corpus_open(const char *const *inputs, size_t count, const ath_re
                            const ath_place *from, ath_corpus *out) {
   assert(count > 0 && from->file <= count && from->line >= 1);
   ath_text_place place = {from->file, from->byte, from->line};
-  *out = (ath_corpus){.inputs = inputs, .next = *from, .skipped_before = from->skipped};
+  *out = (ath_corpus){.inputs = inputs, .next = *from, .skipped_before = from->skipped,
+                      .count = count, .end = UINT64_MAX};
   out->next.token = 0;
   return ath_documents_open(inputs, count, reading, &place, &out->documents);
 }
@@ -34,9 +35,21 @@ void ath_corpus_close(ath_corpus *self) {
   self->documents = NULL;
 }
 
+static bool is_beyond(const ath_corpus *self, uint64_t file, uint64_t byte) {
+  return file + 1 == self->count && byte >= self->end;
+}
+
 /* The next document of whichever file has one; its text is NULL when all are read. */
 static ath_status next_document(ath_corpus *self, ath_document *document, ath_place *place) {
+  if (is_beyond(self, self->next.file, self->next.byte)) {
+    document->text = NULL;
+    return ATH_OK;
+  }
   ATH_TRY(ath_documents_next(self->documents, document));
+  if (document->text != NULL && is_beyond(self, document->place.input, document->place.at)) {
+    document->text = NULL;
+    return ATH_OK;
+  }
   uint64_t global = self->next.global;
   uint64_t skipped = self->skipped_before + ath_documents_skipped(self->documents);
   ath_text_place at = document->place, next = document->next;

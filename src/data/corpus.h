@@ -23,9 +23,11 @@ typedef struct ath_place {
 
 typedef struct ath_corpus {
   const char *const *inputs;
+  size_t count;
   ath_place next; /* the document that will be read next */
   ath_documents *documents;
   uint64_t skipped_before; /* by an earlier run */
+  uint64_t end; /* of the last input: documents that begin at this byte or later are not read */
 } ath_corpus;
 
 /* Most documents are lines. */

@@ -112,9 +112,10 @@ json_t *ath_shard_list_to_json(const ath_shard_list *self) {
   return array;
 }
 
-/* The name says the index and the count as well, so they must agree with the entry and its place
- * in the list: a manifest that was edited by hand, or cut, is found here. */
-static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *out) {
+/* The name says the index and the count as well, so they must agree with the entry and, where it
+ * has one, its place in the list: a manifest that was edited by hand, or cut, is found here. */
+static ath_status entry_from_json(json_t *item, size_t number, bool any_place,
+                                  ath_shard_entry *out) {
   const char *name = NULL, *crc = NULL;
   json_int_t records = 0, bytes = 0;
   json_error_t error;
@@ -125,7 +126,8 @@ static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *
   if (strlen(name) >= sizeof out->name || strchr(name, '/') != NULL ||
       !ath_shard_name_parse(name, &index, &count))
     return ath_fail(ATH_INVALID, "shards[%zu]: \"%.80s\" is not a shard's name", number, name);
-  if (records < 0 || bytes < 0 || count != (uint64_t)records || index != number)
+  if (records < 0 || bytes < 0 || count != (uint64_t)records ||
+      (index != number && !any_place))
     return ath_fail(ATH_INVALID, "shards[%zu]: %s does not fit %lld records at this place",
                     number, name, (long long)records);
   char *end = NULL;
@@ -139,12 +141,46 @@ static ath_status entry_from_json(json_t *item, size_t number, ath_shard_entry *
   return ATH_OK;
 }
 
-ath_status ath_shard_list_add_json(ath_shard_list *self, const json_t *array) {
+static ath_status add_json(ath_shard_list *self, const json_t *array, bool any_place) {
   if (!json_is_array(array)) return ath_fail(ATH_INVALID, "\"shards\" is not a list");
   for (size_t i = 0; i < json_array_size(array); i++) {
     ath_shard_entry entry;
-    ATH_TRY(entry_from_json(json_array_get(array, i), self->count, &entry));
+    ATH_TRY(entry_from_json(json_array_get(array, i), self->count, any_place, &entry));
     ATH_TRY(ath_shard_list_add(self, &entry));
+  }
+  return ATH_OK;
+}
+
+ath_status ath_shard_list_add_json(ath_shard_list *self, const json_t *array) {
+  return add_json(self, array, false);
+}
+
+ath_status ath_shard_list_add_unordered(ath_shard_list *self, const json_t *array) {
+  return add_json(self, array, true);
+}
+
+static int by_index(const void *a, const void *b) {
+  uint64_t first = 0, second = 0, records;
+  ath_shard_name_parse(((const ath_shard_entry *)a)->name, &first, &records);
+  ath_shard_name_parse(((const ath_shard_entry *)b)->name, &second, &records);
+  return first < second ? -1 : first > second;
+}
+
+void ath_shard_list_sort(ath_shard_list *self) {
+  size_t kept = 0;
+  if (self->count > 0) qsort(self->items, self->count, sizeof *self->items, by_index);
+  for (size_t i = 0; i < self->count; i++)
+    if (kept == 0 || strcmp(self->items[kept - 1].name, self->items[i].name) != 0)
+      self->items[kept++] = self->items[i];
+  self->count = kept;
+}
+
+ath_status ath_shard_list_check(const ath_shard_list *self) {
+  for (size_t i = 0; i < self->count; i++) {
+    uint64_t index = 0, records = 0;
+    if (!ath_shard_name_parse(self->items[i].name, &index, &records) || index != i)
+      return ath_fail(ATH_CORRUPT, "shard %zu is missing: %s is in its place", i,
+                      self->items[i].name);
   }
   return ATH_OK;
 }
@@ -170,6 +206,8 @@ ath_status ath_manifest_write(const ath_manifest *self, const char *folder) {
       (json_int_t)self->dropped_tokens, "shards", ath_shard_list_to_json(&self->shards));
   if (root != NULL && self->skipped > 0)
     json_object_set_new(root, "skipped", json_integer((json_int_t)self->skipped));
+  if (root != NULL && self->duplicates > 0)
+    json_object_set_new(root, "duplicates", json_integer((json_int_t)self->duplicates));
   ath_status status = ath_json_write(path, root);
   json_decref(root);
   return status;
@@ -214,6 +252,7 @@ static ath_status check_totals(const ath_manifest *self, json_int_t tokens) {
 static ath_status read_root(json_t *root, ath_manifest *self) {
   const char *format = NULL, *split = NULL;
   json_int_t version = 0, lines = 0, records = 0, tokens = 0, dropped = 0, skipped = 0;
+  json_int_t duplicates = 0;
   json_t *shards = NULL;
   json_error_t error;
   if (json_unpack_ex(root, &error, 0, "{s:s, s:I}", "format", &format, "version", &version) != 0)
@@ -222,17 +261,19 @@ static ath_status read_root(json_t *root, ath_manifest *self) {
     return ath_fail(ATH_UNSUPPORTED, "format \"%.40s\" version %lld; this program reads \"" FORMAT
                     "\" version %d", format, (long long)version, VERSION);
   if (json_unpack_ex(root, &error, JSON_STRICT,
-                     "{s:s, s:I, s:s, s:O, s?I, s:I, s:I, s:I, s:o, s?I}",
+                     "{s:s, s:I, s:s, s:O, s?I, s:I, s:I, s:I, s:o, s?I, s?I}",
                      "format", &format, "version", &version, "split", &split, "recipe",
                      &self->recipe, "lines", &lines, "records", &records, "tokens", &tokens,
-                     "dropped_tokens", &dropped, "shards", &shards, "skipped", &skipped) != 0)
+                     "dropped_tokens", &dropped, "shards", &shards, "skipped", &skipped,
+                     "duplicates", &duplicates) != 0)
     return ath_fail(ATH_INVALID, "%s", error.text);
   if (strlen(split) >= sizeof self->split || lines < 0 || records < 0 || dropped < 0 ||
-      skipped < 0)
-    return ath_fail(ATH_INVALID, "split, lines, records, dropped_tokens or skipped is out of "
-                    "range");
+      skipped < 0 || duplicates < 0)
+    return ath_fail(ATH_INVALID, "split, lines, records, dropped_tokens, skipped or duplicates is "
+                    "out of range");
   memcpy(self->split, split, strlen(split) + 1);
   self->lines = (uint64_t)lines;
+  self->duplicates = (uint64_t)duplicates;
   self->records = (uint64_t)records;
   self->dropped_tokens = (uint64_t)dropped;
   self->skipped = (uint64_t)skipped;

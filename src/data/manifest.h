@@ -56,6 +56,12 @@ void ath_shard_list_free(ath_shard_list *self);
 json_t *ath_shard_list_to_json(const ath_shard_list *self);
 ath_status ath_shard_list_add_json(ath_shard_list *self, const json_t *array) ATH_MUST_CHECK;
 
+/* A list gathered from several: in any order, entries more than once. Sorting puts them in order,
+ * each once; the check then wants them to be those from the first on (ATH_CORRUPT). */
+ath_status ath_shard_list_add_unordered(ath_shard_list *self, const json_t *array) ATH_MUST_CHECK;
+void ath_shard_list_sort(ath_shard_list *self);
+ath_status ath_shard_list_check(const ath_shard_list *self) ATH_MUST_CHECK;
+
 /* --- manifests ----------------------------------------------------------------------------- */
 
 typedef struct ath_manifest {
@@ -66,6 +72,7 @@ typedef struct ath_manifest {
   int max_length;
   uint64_t lines;              /* of the whole text, other splits' included; 0: not noted */
   uint64_t skipped;            /* documents left out for errors */
+  uint64_t duplicates;         /* of them left out as such; 0 is not written */
   uint64_t records, dropped_tokens;
   ath_shard_list shards;
 } ath_manifest;

@@ -53,6 +53,22 @@ static json_t *describe_reading(const ath_reading *r) {
                    "drop_markup", (int)r->drop_markup, "skip_errors", (int)r->skip_errors);
 }
 
+/* What is not the default; recipes from before there was a choice stay what they are. */
+static bool add_choices(const ath_prepare_options *options, json_t *recipe) {
+  bool added = true;
+  if (options->validation_by == ATH_VALIDATION_BY_TEXT)
+    added = json_object_set_new(recipe, "validation_by", json_string("text")) == 0;
+  if (options->deduplicate == ATH_DEDUPLICATE_EXACT)
+    added = added && json_object_set_new(recipe, "deduplicate", json_string("exact")) == 0;
+  if (options->deduplicate == ATH_DEDUPLICATE_NEAR)
+    added = added && json_object_set_new(recipe, "deduplicate", json_pack("{s:f}", "near",
+                                         options->near_similarity)) == 0;
+  if (options->compression > ATH_COMPRESSION_NONE)
+    added = added && json_object_set_new(recipe, "compression", json_string(
+                         ath_compression_name(options->compression))) == 0;
+  return added;
+}
+
 ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_options *options,
                              json_t **out) {
   json_t *inputs = json_array();
@@ -71,17 +87,12 @@ ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_o
       (json_int_t)options->shard_bytes, "keep_blank_lines", (int)options->keep_blank_lines,
       "seed", (json_int_t)options->seed, "inputs", inputs);
   json_t *reading = describe_reading(&options->reading);
-  if (reading != NULL && json_object_set_new(*out, "reading", reading) != 0) {
+  if (*out == NULL || !add_choices(options, *out) ||
+      (reading != NULL && json_object_set(*out, "reading", reading) != 0)) {
     json_decref(*out);
     *out = NULL;
   }
-  /* What is not compressed has the recipe it always had. */
-  if (*out != NULL && options->compression > ATH_COMPRESSION_NONE &&
-      json_object_set_new(*out, "compression",
-                          json_string(ath_compression_name(options->compression))) != 0) {
-    json_decref(*out);
-    *out = NULL;
-  }
+  json_decref(reading);
   return *out != NULL ? ATH_OK : ath_fail(ATH_NO_MEMORY, "no memory for a manifest");
 }
 
@@ -291,6 +302,9 @@ static ath_status each_split_file(const char *folder, bool (*test)(const char *)
 
 ath_status ath_output_discard(const char *folder) {
   size_t removed = 0;
+  char pieces[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(pieces, folder, ATH_PIECES_NAME));
+  ATH_TRY(ath_folder_remove(pieces));
   return each_split_file(folder, is_of_dataset, true, &removed);
 }
 

@@ -19,6 +19,7 @@
 #include "data/split.h"
 
 enum { ATH_SPLITS_MAX = 2 };
+#define ATH_PIECES_NAME "pieces" /* the folder of workers that have not finished (worker.h) */
 
 /* Everything that decides the shards' bytes (manifest.h). The caller releases it. */
 ath_status ath_recipe_create(const ath_tokenizer *tokenizer, const ath_prepare_options *options,

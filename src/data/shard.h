@@ -1,5 +1,5 @@
-/* shard.h: one shard being written: records of equal length in, a file and its entry in the manifest
- * out. */
+/* shard.h: one shard being written: records of equal length in, a file and its entry in the
+ * manifest out. */
 #ifndef ATHANOR_DATA_SHARD_H
 #define ATHANOR_DATA_SHARD_H
 

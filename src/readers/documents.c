@@ -2,6 +2,7 @@
 #include "athanor/documents.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,24 @@ static ath_status choose_reader(const char *path, const ath_reading *reading, at
          : format == ATH_FORMAT_TEXT                          ? &ath_text_reader
                                                               : &ath_separated_reader;
   return ATH_OK;
+}
+
+/* Whatever its name, a file is compressed that begins as such files do. */
+static bool is_compressed(const char *path) {
+  char bytes[ATH_CODEC_MAGIC_MAX];
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return true;
+  size_t got = fread(bytes, 1, sizeof bytes, file);
+  fclose(file);
+  return ath_codec_of_bytes(bytes, got) != NULL || ath_codec_of_name(path) != NULL;
+}
+
+bool ath_documents_are_lines(const char *input, const ath_reading *reading) {
+  ath_format format = reading->format != ATH_FORMAT_AUTO ? reading->format : format_of_name(input);
+  bool lines = format == ATH_FORMAT_JSONL ||
+               (format == ATH_FORMAT_TEXT && reading->unit != ATH_UNIT_BLOCK &&
+                reading->unit != ATH_UNIT_FILE);
+  return reading->sql == NULL && lines && !ath_path_is_pipe(input) && !is_compressed(input);
 }
 
 static void close_source(ath_source *self) {

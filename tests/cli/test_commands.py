@@ -40,8 +40,9 @@ OPTIONS = {
     "tokenizer bench": "tokenizer input offsets threads json",
     "tokenizer convert": "lowercase pattern",
     "data show": READING + " label-column limit json",
-    "data prepare": READING + """ tokenizer output max-length validation-split-percentage shard-size
-        compression keep-blank-lines seed threads overwrite json""",
+    "data prepare": READING + """ tokenizer output max-length validation-split-percentage
+        validation-by deduplicate near-similarity deduplicate-memory worker shard-size compression
+        keep-blank-lines seed threads overwrite json""",
     "data inspect": "tokenizer limit features-of max-record-bytes json",
     "data verify": "max-record-bytes json",
     "data convert": "output compression max-record-bytes",

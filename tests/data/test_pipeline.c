@@ -76,7 +76,7 @@ static void blocks_are_written_in_order(void **state) {
   }
 }
 
-/* Later blocks may have failed before: the first in order counts, and those before it are written. */
+/* Later ones may have failed before: the first in order counts, and those before it are there. */
 static void the_first_block_that_fails_gives_the_failure(void **state) {
   (void)state;
   for (int threads = 1; threads <= THREADS_MAX; threads++) {
