@@ -129,7 +129,7 @@ void ath_cli_files_free(ath_cli_files *self);
 
 /* The local path of what a command was given as a model, a tokenizer or a dataset; it holds
  * ATH_PATH_MAX bytes (storage/file.h). A path that is there stands for itself, and so does one that
- * looks like nothing else. */
+ * looks like nothing else. Of a pattern on the Hub it is the pattern of what was pulled. */
 typedef enum ath_cli_wanted { ATH_CLI_MODEL, ATH_CLI_TOKENIZER, ATH_CLI_DATA } ath_cli_wanted;
 ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) ATH_MUST_CHECK;
 ath_status ath_cli_load_tokenizer(const char *given, ath_tokenizer **out) ATH_MUST_CHECK;

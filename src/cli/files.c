@@ -77,7 +77,7 @@ static ath_status add_pattern(ath_cli_files *self, const char *pattern) {
 static ath_status add_remote(ath_cli_files *self, const char *location) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_cli_locate(ATH_CLI_DATA, location, path));
-  return add_found(self, path);
+  return ath_path_exists(path) ? add_found(self, path) : add_pattern(self, path);
 }
 
 ath_status ath_cli_files_add_text(ath_cli_files *self, const char *text) {

@@ -32,6 +32,7 @@ static ath_status pull(ath_cli_wanted wanted, const char *given, bool sure, char
   if (whole && wanted == ATH_CLI_MODEL) how.include = model_files;
   if (whole && wanted == ATH_CLI_TOKENIZER) how.include = tokenizer_files;
   ATH_TRY(ath_hub_pull(&place, &how, &pulled));
+  if (strpbrk(place.path, "*?[") != NULL) return ath_path_join(path, pulled.path, place.path);
   return keep(pulled.path, path);
 }
 

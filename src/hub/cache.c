@@ -59,8 +59,7 @@ ath_status ath_hub_cache_file_path(const ath_hub_cache *self, const char *commit
   return *path != '\0' ? ath_path_join(out, folder, path) : ATH_OK;
 }
 
-/* Makes the folders above a path. */
-static ath_status make_above(const char *path) {
+ath_status ath_hub_make_above(const char *path) {
   char folder[ATH_PATH_MAX];
   snprintf(folder, sizeof folder, "%s", path);
   char *slash = strrchr(folder, '/');
@@ -81,7 +80,7 @@ static void mark_as_cache(const char *root) {
 
 ath_status ath_hub_cache_prepare(const ath_hub_cache *self) {
   char path[ATH_PATH_MAX];
-  static const char *const parts[] = {"blobs", "snapshots", "refs", "trees"};
+  static const char *const parts[] = {"blobs", "snapshots", "refs"};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     ATH_TRY(ath_path_join(path, self->folder, parts[i]));
     ATH_TRY(ath_folder_create(path));
@@ -115,7 +114,7 @@ ath_status ath_hub_cache_set_commit(const ath_hub_cache *self, const char *revis
   if (ath_hub_is_hex(revision, ATH_GIT_DIGITS)) return ATH_OK;
   if (ath_hub_cache_commit(self, revision, there) && strcmp(there, commit) == 0) return ATH_OK;
   ATH_TRY(join(self, "refs", revision, path));
-  ATH_TRY(make_above(path));
+  ATH_TRY(ath_hub_make_above(path));
   return ath_file_write(path, commit, strlen(commit));
 }
 
@@ -131,7 +130,7 @@ ath_status ath_hub_cache_link(const ath_hub_cache *self, const char *commit,
   char file[ATH_PATH_MAX];
   if (ath_hub_cache_has(self, commit, entry->path)) return ATH_OK;
   ATH_TRY(ath_hub_cache_file_path(self, commit, entry->path, file));
-  ATH_TRY(make_above(file));
+  ATH_TRY(ath_hub_make_above(file));
   ath_buffer target = ath_buffer_make(ATH_PATH_MAX);
   ath_status status = ath_buffer_string(&target, "../../");
   for (const char *c = entry->path; *c != '\0' && status == ATH_OK; c++)

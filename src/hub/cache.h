@@ -13,6 +13,8 @@ typedef struct ath_hub_cache {
 
 /* Its paths only; nothing is made. */
 ath_status ath_hub_cache_open(const ath_hub_place *place, ath_hub_cache *out) ATH_MUST_CHECK;
+/* Makes the folders above a path. */
+ath_status ath_hub_make_above(const char *path) ATH_MUST_CHECK;
 /* Makes the folders that a download needs, and marks the root as a cache. */
 ath_status ath_hub_cache_prepare(const ath_hub_cache *self) ATH_MUST_CHECK;
 

@@ -109,6 +109,7 @@ static ath_status fetch_missing(pull *self) {
   size_t workers = self->options->workers > 0 ? (size_t)self->options->workers : WORKERS_DEFAULT;
   ATH_TRY(list_missing(self));
   if (self->missing_count == 0) return ATH_OK;
+  ATH_TRY(ath_hub_cache_prepare(&self->cache));
   if (workers > self->missing_count) workers = self->missing_count;
   if (workers > WORKERS_MAX) workers = WORKERS_MAX;
   pthread_mutex_init(&self->lock, NULL);
@@ -121,13 +122,19 @@ static ath_status fetch_missing(pull *self) {
 
 /* --- what there is ------------------------------------------------------------------------- */
 
+/* A cache that cannot be written to does as well, while it has the files. */
+static void note(ath_status kept) {
+  if (kept != ATH_OK) ath_log(ATH_LOG_WARNING, "%s", ath_error_text());
+}
+
 /* A commit never changes, so that a listing of it that was kept is as good as the Hub's. */
 static ath_status list(pull *self, ath_hub *hub) {
   char path[ATH_PATH_MAX];
   ATH_TRY(ath_hub_cache_tree_path(&self->cache, self->tree.commit, path));
   if (ath_hub_tree_load(path, &self->tree)) return ATH_OK;
   ATH_TRY(ath_hub_tree_ask(hub, self->place, &self->tree));
-  return self->tree.whole ? ath_hub_tree_save(&self->tree, path) : ATH_OK;
+  if (self->tree.whole) note(ath_hub_tree_save(&self->tree, path));
+  return ATH_OK;
 }
 
 /* A snapshot that another version of the library made has no listing; then it must do as it is. */
@@ -160,14 +167,14 @@ static ath_status ask_and_fetch(pull *self, ath_hub *hub) {
   if (!ath_hub_is_hex(place->revision, ATH_GIT_DIGITS))
     ATH_TRY(ath_hub_resolve(hub, place, self->tree.commit, NULL));
   else memcpy(self->tree.commit, place->revision, ATH_HUB_COMMIT_MAX);
-  ATH_TRY(ath_hub_cache_prepare(&self->cache));
   ATH_TRY(list(self, hub));
   ATH_TRY(ath_hub_tree_choose(&self->tree, place, self->options));
   ath_hub_transfer_init(&self->transfer, "pulling", place->id, false);
   ath_status status = fetch_missing(self);
   ath_hub_transfer_finish(&self->transfer);
   ATH_TRY_CONTEXT(status, "%s", place->id);
-  return ath_hub_cache_set_commit(&self->cache, place->revision, self->tree.commit);
+  note(ath_hub_cache_set_commit(&self->cache, place->revision, self->tree.commit));
+  return ATH_OK;
 }
 
 static ath_status ask(pull *self) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hub/cache.h"
 #include "hub/place.h"
 
 enum { ENTRIES_MAX = 1 << 20, NAMES_MAX = 256 << 20, FILE_TEXT_MAX = 512 << 20,
@@ -58,7 +59,7 @@ static ath_status read_entry(const json_t *item, ath_hub_tree *out) {
   return add_entry(out, &entry);
 }
 
-static ath_status read_entries(const json_t *list, ath_hub_tree *out) {
+ath_status ath_hub_tree_read(const json_t *list, ath_hub_tree *out) {
   size_t i;
   json_t *item;
   if (!json_is_array(list)) return ath_fail(ATH_INVALID, "the Hub's list of files is none");
@@ -99,7 +100,7 @@ static ath_status ask_folder(ath_hub *hub, const ath_hub_place *place, const cha
     json_t *list = NULL;
     before = out->count;
     ATH_TRY(ath_hub_call(hub, "GET", page, NULL, place->id, &list));
-    status = ath_context(read_entries(list, out), "%s", place->id);
+    status = ath_context(ath_hub_tree_read(list, out), "%s", place->id);
     json_decref(list);
     more = next_page(hub, page) && out->count > before; /* an empty page ends it: no endless walk */
   }
@@ -118,7 +119,7 @@ static ath_status ask_file(ath_hub *hub, const ath_hub_place *place, ath_hub_tre
     status = ath_hub_call(hub, "POST", url.bytes,
                           &(ath_hub_body){.bytes = body.bytes, .size = body.length}, place->id,
                           &list);
-  if (status == ATH_OK) status = ath_context(read_entries(list, out), "%s", place->id);
+  if (status == ATH_OK) status = ath_context(ath_hub_tree_read(list, out), "%s", place->id);
   json_decref(list);
   ath_buffer_free(&body);
   ath_buffer_free(&url);
@@ -228,7 +229,8 @@ static ath_status put_entries(const ath_hub_tree *self, ath_buffer *out) {
 
 ath_status ath_hub_tree_save(const ath_hub_tree *self, const char *path) {
   ath_buffer text = ath_buffer_make(FILE_TEXT_MAX);
-  ath_status status = put_entries(self, &text);
+  ath_status status = ath_hub_make_above(path);
+  if (status == ATH_OK) status = put_entries(self, &text);
   if (status == ATH_OK) status = ath_file_write(path, text.bytes, text.length);
   ath_buffer_free(&text);
   return status;

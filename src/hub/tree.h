@@ -37,6 +37,8 @@ ath_status ath_hub_resolve(ath_hub *hub, const ath_hub_place *place,
 /* The files of out->commit, which is set, that the place's path stands for, before patterns. */
 ath_status ath_hub_tree_ask(ath_hub *hub, const ath_hub_place *place, ath_hub_tree *out)
     ATH_MUST_CHECK;
+/* Adds the files of one page of the Hub's answer. */
+ath_status ath_hub_tree_read(const json_t *list, ath_hub_tree *out) ATH_MUST_CHECK;
 /* Keeps the files that the path and the patterns choose; ATH_NOT_FOUND when none is left though the
  * path names something. */
 ath_status ath_hub_tree_choose(ath_hub_tree *self, const ath_hub_place *place,

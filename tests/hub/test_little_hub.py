@@ -292,6 +292,37 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(hub, env, tmp_path):
     assert hub.commits == 2 and pushed["commit"] == hub.head and pushed["committed"]
 
 
+def test_a_push_that_was_killed_sends_only_the_rest_in_the_next(hub, env, tmp_path):
+    files = {f"{i}.bin": DRAW.randbytes(LARGE + i) for i in range(4)}
+    reached = threading.Event()
+
+    def faults(handler, path):
+        if path == f"/put/{large_name(files['2.bin'])}":
+            reached.set()
+            time.sleep(30)
+        return False
+    hub.faults = faults
+    child = start(env, "hub", "push", "tester/one", write(tmp_path / "m", files))
+    assert reached.wait(20)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    hub.faults = lambda handler, path: False
+    before = len(hub.asked("PUT "))
+    assert report(env, "hub", "push", "tester/one", tmp_path / "m")["files"] == 4
+    assert len(hub.asked("PUT ")) - before == 2 and hub.files == {**FILES, **files}
+
+
+def test_a_cache_that_cannot_be_written_serves_what_it_has(hub, env, tmp_path):
+    report(env, "hub", "pull", "tester/one")
+    refs = tmp_path / "home/hub/models--tester--one/refs"
+    (refs / "main").unlink()
+    refs.rmdir()
+    refs.touch()  # no folder, not even for root
+    code, out, messages = run(env, "hub", "pull", "tester/one")
+    assert code == 0 and contents(out.strip()) == FILES
+    assert messages.startswith("warning: ") and str(refs) in messages
+
+
 def test_an_expired_address_is_asked_for_anew(hub, env, tmp_path):
     expired = iter([True])
     hub.faults = lambda handler, path: path.startswith("/put/") and next(expired, False) and (

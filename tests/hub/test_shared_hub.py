@@ -253,6 +253,21 @@ def test_a_model_on_the_hub_is_used_by_its_name(stand_in, env, tmp_path):
     assert len(stand_in.requests()) == before
 
 
+def test_text_on_the_hub_is_read_by_file_folder_and_pattern(stand_in, env, tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for name in "abc":
+        (texts / f"{name}.txt").write_text(f"the {name} stands near the old bridge\n" * 40)
+    succeed(env, "hub", "push", "hf://datasets/tester/words/data", texts)
+    for given, local in [("data/a.txt", ["a"]), ("data", "abc"), ("data/[ab].txt", "ab")]:
+        made = [succeed(env, "tokenizer", "train", "--vocab-size", 40, "--output", tmp_path / "t",
+                        *[word for path in paths for word in ("--input", path)])
+                and (tmp_path / "t/tokenizer.json").read_text()
+                for paths in ([f"hf://datasets/tester/words/{given}"],
+                              [texts / f"{name}.txt" for name in local])]
+        assert made[0] == made[1]
+
+
 def test_a_name_that_is_neither_here_nor_there_is_told_so(env, tmp_path):
     code, _, messages = run(env, "fill-mask", "--model", "tester/none", "a", cwd=tmp_path)
     assert code == 6
