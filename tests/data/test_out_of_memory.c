@@ -24,6 +24,9 @@ static int teardown(void **state) {
   return 0;
 }
 
+/* Whether by pieces, where the most is kept of each line. */
+static ath_deduplicate deduplicate;
+
 static ath_status prepare(void *context) {
   const char *inputs[] = {in_folder(folder, "text.txt")};
   ath_prepare_options options = ath_prepare_defaults();
@@ -33,6 +36,7 @@ static ath_status prepare(void *context) {
   options.max_length = 32;
   options.threads = 1;
   options.overwrite = true;
+  options.deduplicate = deduplicate;
   return ath_prepare(tokenizer, &options, NULL);
 }
 
@@ -58,6 +62,12 @@ static void preparing_reports_every_allocation_that_fails(void **state) {
   assert_true(fail_each_allocation(prepare, output) > 20);
 }
 
+static void preparing_by_pieces_reports_every_allocation_that_fails(void **state) {
+  deduplicate = ATH_DEDUPLICATE_NEAR;
+  preparing_reports_every_allocation_that_fails(state);
+  deduplicate = ATH_DEDUPLICATE_NONE;
+}
+
 /* With the index in place: one that cannot be saved is no fault, so its memory is no fault. */
 static void reading_reports_every_allocation_that_fails(void **state) {
   (void)state;
@@ -72,6 +82,7 @@ static void reading_reports_every_allocation_that_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(preparing_reports_every_allocation_that_fails),
+    cmocka_unit_test(preparing_by_pieces_reports_every_allocation_that_fails),
     cmocka_unit_test(reading_reports_every_allocation_that_fails),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
