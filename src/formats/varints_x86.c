@@ -94,14 +94,26 @@ static uint32_t sum_lanes(__m256i lanes) {
   return sum;
 }
 
-/* One for each border of seven bits that a number is above; for a negative one, which is above
- * none, nine. A lane counts 2^28 numbers at most before it is read. */
+/* All bits that any of the numbers has. */
 FAST
-size_t ath_varints_size_fast(const int32_t *values, size_t count) {
+static uint32_t join_bits(const int32_t *values, size_t count) {
+  __m256i bits = _mm256_setzero_si256();
+  size_t i = 0;
+  for (; count - i >= LANES; i += LANES)
+    bits = _mm256_or_si256(bits, _mm256_loadu_si256((const __m256i *)(values + i)));
+  uint32_t lanes[LANES], all = 0;
+  _mm256_storeu_si256((__m256i *)lanes, bits);
+  for (int k = 0; k < LANES; k++) all |= lanes[k];
+  for (; i < count; i++) all |= (uint32_t)values[i];
+  return all;
+}
+
+/* Of numbers below 2^21, as ids are: one byte more for each border of seven bits that they are
+ * above. A lane counts to 2^21 at most before it is read. */
+FAST
+static size_t size_of_ids(const int32_t *values, size_t count) {
   enum { ROUND = 1 << 20 };
-  const __m256i one = _mm256_set1_epi32(127), two = _mm256_set1_epi32((1 << 14) - 1),
-                three = _mm256_set1_epi32((1 << 21) - 1), four = _mm256_set1_epi32((1 << 28) - 1);
-  const __m256i nine = _mm256_set1_epi32(9);
+  const __m256i one = _mm256_set1_epi32((1 << 7) - 1), two = _mm256_set1_epi32((1 << 14) - 1);
   size_t size = count, i = 0;
   while (count - i >= LANES) {
     __m256i more = _mm256_setzero_si256();
@@ -110,13 +122,17 @@ size_t ath_varints_size_fast(const int32_t *values, size_t count) {
       __m256i v = _mm256_loadu_si256((const __m256i *)(values + i));
       more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, one));
       more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, two));
-      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, three));
-      more = _mm256_sub_epi32(more, _mm256_cmpgt_epi32(v, four));
-      more = _mm256_add_epi32(more, _mm256_and_si256(_mm256_srai_epi32(v, 31), nine));
     }
     size += sum_lanes(more);
   }
   return size + ath_varints_size_plain(values + i, count - i) - (count - i);
+}
+
+FAST
+size_t ath_varints_size_fast(const int32_t *values, size_t count) {
+  uint32_t bits = join_bits(values, count);
+  if (bits < 1u << 7) return count;
+  return bits < 1u << 21 ? size_of_ids(values, count) : ath_varints_size_plain(values, count);
 }
 
 /* Numbers below 128, each of them a byte. */
@@ -243,8 +259,9 @@ static void take_singly(const uint8_t *from, uint64_t ends, int32_t *values, siz
 }
 
 /* The numbers whose last bytes are the set bits of `ends`, `count` of them; returns how many bytes
- * they take. Where each four begins is found on its own, by the place of the last set bit before,
- * so that no four has to wait for another. */
+ * they take, or, when they are not whole fours, all those up to the last set bit. Where each four
+ * begins is found on its own, by the place of the last set bit before, so that no four has to wait
+ * for another. */
 FAST
 static size_t take_numbers(const uint8_t *block, uint64_t ends, int32_t *values, size_t count) {
   const tables *t = tables_get();
@@ -257,8 +274,9 @@ static size_t take_numbers(const uint8_t *block, uint64_t ends, int32_t *values,
     else take_singly(block + at, rest, values + i, 4);
     at = next;
   }
-  if (i < count) take_singly(block + at, ends >> at, values + i, count - i);
-  return at;
+  if (i == count) return at;
+  take_singly(block + at, ends >> at, values + i, count - i);
+  return 64 - (size_t)_lzcnt_u64(ends);
 }
 
 /* By blocks of 64 bytes that begin where a number does. The last one is copied, so that nothing is
@@ -271,6 +289,12 @@ void ath_varints_take_fast(const uint8_t *bytes, size_t length, size_t *at, int3
   while (*at < length) {
     const uint8_t *block = bytes + *at;
     size_t left = length - *at;
+    if (left >= BLOCK && capacity - *count >= BLOCK && top_bits(block) == 0) {
+      widen_block(block, values + *count); /* an attention mask is nothing else */
+      *at += BLOCK;
+      *count += BLOCK;
+      continue;
+    }
     if (left < sizeof copy) {
       memset(copy, 128, sizeof copy);
       memcpy(copy, block, left < BLOCK ? left : BLOCK);
@@ -282,15 +306,8 @@ void ath_varints_take_fast(const uint8_t *bytes, size_t length, size_t *at, int3
     size_t used = 64 - (size_t)_lzcnt_u64(ends);
     uint64_t inside = _bzhi_u64(more, (unsigned)used); /* five bytes have four such in a row */
     if ((inside & inside >> 1 & inside >> 2 & inside >> 3) != 0) return;
-    if (more == 0) {
-      widen_block(block, values + *count);
-    } else if (left <= BLOCK || found < 4) {
-      take_numbers(block, ends, values + *count, found);
-    } else {
-      found -= found % 4;
-      used = take_numbers(block, ends, values + *count, found);
-    }
-    *at += used;
+    if (left > BLOCK && found >= 4) found -= found % 4;
+    *at += take_numbers(block, ends, values + *count, found);
     *count += found;
   }
 }

@@ -4,12 +4,14 @@
  *
  *     program_samples write FOLDER
  *     program_samples examples FILE.tfrecord
+ *     program_samples images FILE.tfrecord
  *     program_samples tensors FILE.safetensors */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "athanor/events.h"
+#include "athanor/rows.h"
 #include "athanor/safetensors.h"
 #include "athanor/tfrecord.h"
 #include "base/buffer.h"
@@ -36,6 +38,34 @@ static ath_status write_examples(const char *path) {
   }
   ath_buffer_free(&example);
   return ath_tfrecord_commit(writer);
+}
+
+/* Row i: i % 9 tokens 10 + i in rows of 8, padded with 1, and label i % 3; and an image of i bytes
+ * behind a JPEG's first ones. */
+static ath_status write_rows(const char *texts_path, const char *images_path) {
+  enum { LENGTH = 8 };
+  int32_t tokens[LENGTH], ids[LENGTH], mask[LENGTH];
+  uint8_t image[RECORDS + 3] = {0xff, 0xd8, 0xff};
+  ath_tfrecord_writer *texts = NULL, *images = NULL;
+  ath_buffer out = ath_buffer_make(1 << 16);
+  ATH_TRY(ath_tfrecord_create(texts_path, &texts));
+  ATH_TRY(ath_tfrecord_create(images_path, &images));
+  for (int i = 0; i < RECORDS; i++) {
+    ath_text_row row = {.input_ids = ids, .attention_mask = mask, .length = LENGTH,
+                        .labelled = true, .label = i % 3};
+    const ath_image_row picture = {.image = {image, 3 + (size_t)i}, .label = i};
+    for (int k = 0; k < LENGTH; k++) tokens[k] = 10 + i;
+    ath_buffer_clear(&out);
+    ATH_TRY(ath_text_row_fill(&row, tokens, (size_t)(i % 9), 1));
+    ATH_TRY(ath_text_row_write(&row, &out));
+    ATH_TRY(ath_tfrecord_write(texts, out.bytes, out.length));
+    ath_buffer_clear(&out);
+    ATH_TRY(ath_image_row_write(&picture, &out));
+    ATH_TRY(ath_tfrecord_write(images, out.bytes, out.length));
+  }
+  ath_buffer_free(&out);
+  ATH_TRY(ath_tfrecord_commit(texts));
+  return ath_tfrecord_commit(images);
 }
 
 static ath_status write_tensors(const char *path) {
@@ -75,6 +105,10 @@ static ath_status write_samples(const char *folder) {
   ATH_TRY(write_examples(path));
   ATH_TRY(ath_path_join(path, folder, "tensors.safetensors"));
   ATH_TRY(write_tensors(path));
+  char images[ATH_PATH_MAX];
+  ATH_TRY(ath_path_join(path, folder, "texts.tfrecord"));
+  ATH_TRY(ath_path_join(images, folder, "images.tfrecord"));
+  ATH_TRY(write_rows(path, images));
   ATH_TRY(ath_path_join(path, folder, "events"));
   return write_events(path);
 }
@@ -129,6 +163,23 @@ static ath_status show_examples(const char *path) {
   return status;
 }
 
+static ath_status show_images(const char *path) {
+  ath_tfrecord_reader *reader = NULL;
+  ath_record record;
+  ath_status status;
+  ATH_TRY(ath_tfrecord_open(path, &reader));
+  while ((status = ath_tfrecord_next(reader, &record)) == ATH_OK && record.bytes != NULL) {
+    ath_image_row row;
+    char digest[ATH_SHA256_TEXT];
+    ATH_TRY_GOTO(ath_image_row_read(record.bytes, record.length, &row), done);
+    ath_sha256_bytes(row.image.bytes, row.image.length, digest);
+    printf("{\"label\": %" PRId64 ", \"sha256\": \"%s\"}\n", row.label, digest);
+  }
+done:
+  ath_tfrecord_close(reader);
+  return status;
+}
+
 static ath_status show_tensors(const char *path) {
   ath_safetensors *tensors = NULL;
   ATH_TRY(ath_safetensors_open(path, &tensors));
@@ -153,6 +204,7 @@ int main(int count, char **arguments) {
   ath_status status = ATH_USAGE;
   if (count == 3 && strcmp(arguments[1], "write") == 0) status = write_samples(arguments[2]);
   if (count == 3 && strcmp(arguments[1], "examples") == 0) status = show_examples(arguments[2]);
+  if (count == 3 && strcmp(arguments[1], "images") == 0) status = show_images(arguments[2]);
   if (count == 3 && strcmp(arguments[1], "tensors") == 0) status = show_tensors(arguments[2]);
   if (status != ATH_OK) fprintf(stderr, "%s\n", ath_error_text());
   return (int)status;

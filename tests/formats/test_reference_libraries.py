@@ -51,6 +51,36 @@ def test_tensorflow_parses_our_examples_to_dense_tensors(written):
     assert parsed["ids"].numpy().tolist() == [-7, 3993, 7993, 11993]
 
 
+def test_tensorflow_parses_our_rows_of_labelled_texts(written):
+    spec = {"input_ids": tf.io.FixedLenFeature([8], tf.int64),
+            "attention_mask": tf.io.FixedLenFeature([8], tf.int64),
+            "labels": tf.io.FixedLenFeature([], tf.int64)}
+    data = tf.data.TFRecordDataset(str(written / "texts.tfrecord")).batch(100)
+    rows = tf.io.parse_example(next(iter(data)), spec)
+    for i in range(100):
+        count = i % 9
+        assert rows["input_ids"][i].numpy().tolist() == [10 + i] * count + [1] * (8 - count)
+        assert rows["attention_mask"][i].numpy().tolist() == [1] * count + [0] * (8 - count)
+        assert rows["labels"][i] == i % 3
+
+
+def test_images_go_both_ways(written, tmp_path):
+    spec = {"image": tf.io.FixedLenFeature([], tf.string),
+            "label": tf.io.FixedLenFeature([], tf.int64)}
+    data = tf.data.TFRecordDataset(str(written / "images.tfrecord")).batch(100)
+    rows = tf.io.parse_example(next(iter(data)), spec)
+    assert rows["label"].numpy().tolist() == list(range(100))
+    assert [bytes(image) for image in rows["image"].numpy()] == \
+        [b"\xff\xd8\xff" + bytes(i) for i in range(100)]
+    path, jpeg = tmp_path / "theirs.tfrecord", tf.io.encode_jpeg(tf.zeros([8, 8, 3], tf.uint8))
+    example = int64_example({"label": [5]})
+    example.features.feature["image"].bytes_list.value.append(jpeg.numpy())
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(example.SerializeToString())
+    assert samples.show("images", path) == \
+        [{"label": 5, "sha256": hashlib.sha256(jpeg.numpy()).hexdigest()}]
+
+
 def test_we_read_examples_that_tensorflow_writes(tmp_path):
     draw = random.Random(1)
     path = str(tmp_path / "tf.tfrecord")

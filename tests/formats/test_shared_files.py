@@ -48,6 +48,13 @@ def test_values_are_read_and_those_past_32_bits_refused():
     assert shown[53]["length"] == 0
 
 
+def test_the_given_images_are_rows():
+    """Pictures of bean leaves in three classes, counted by TensorFlow; all different."""
+    shown = samples.show("images", os.path.join(RECORDS, "beans24_images.tfrecord.gz"))
+    assert sorted(row["label"] for row in shown) == [0] * 11 + [1] * 11 + [2] * 2
+    assert len({row["sha256"] for row in shown}) == 24
+
+
 @pytest.mark.parametrize("model", sorted(os.listdir(os.path.join(DATA, "h5"))))
 def test_published_models_are_read(model):
     path = os.path.join(DATA, "h5", model, "model.safetensors")
