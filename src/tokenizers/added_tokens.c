@@ -210,12 +210,13 @@ const ath_added_token *ath_added_tokens_by_content(const ath_added_tokens *self,
 
 /* The end of the longest token that begins at `at`, and which it is; 0 when none does. */
 static size_t match_at(const ath_matcher *self, const ath_text *text, size_t at, int32_t *token) {
-  uint32_t node = 0;
+  ath_trie_node node = ath_trie_root(&self->trie);
   size_t found = 0;
   for (size_t end = at; end < text->length;) {
     if (!ath_trie_step(&self->trie, &node, (uint8_t)text->bytes[end++])) break;
-    if (self->trie.nodes[node].value < 0) continue;
-    *token = self->trie.nodes[node].value;
+    int32_t value = ath_trie_value(&self->trie, node);
+    if (value < 0) continue;
+    *token = value;
     found = end;
   }
   return found;

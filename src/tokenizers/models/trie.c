@@ -9,15 +9,21 @@
 
 enum {
   BLOCK = 256,
-  NODES_MAX = 1 << 28,
+  NODES_MAX = 1 << (32 - ATH_TRIE_BASE_SHIFT),
   TRIES = 256, /* free places tried for a node's children before a new block is begun */
 };
-#define NONE UINT32_MAX
+#define TAKEN UINT32_MAX
+
+/* Bases that no node with children has: childless nodes have the first, and the byte of a place in
+ * the first block that is free is such that only the second leads there. */
+enum { CHILDLESS = 0, UNUSED = 1 };
 
 /* Free places form a ring through place 0, which is the root and never free. */
 typedef struct builder {
-  ath_trie_node *nodes;
-  uint32_t *next, *previous;
+  uint32_t *units;
+  int32_t *values;
+  uint32_t *next, *previous; /* of a place that is taken: TAKEN */
+  bool *is_base;
   size_t size;
 } builder;
 
@@ -49,14 +55,18 @@ static ath_status add_block(builder *self) {
   if (size > NODES_MAX) return ath_fail(ATH_INVALID, "the vocabulary is too large for a trie");
   if ((self->size & (self->size - 1)) == 0) { /* grows at powers of two, to twice that */
     size_t room = self->size == 0 ? BLOCK : self->size * 2;
-    if (!ath_resize(&self->nodes, room * sizeof *self->nodes) ||
+    if (!ath_resize(&self->units, room * sizeof *self->units) ||
+        !ath_resize(&self->values, room * sizeof *self->values) ||
         !ath_resize(&self->next, room * sizeof *self->next) ||
-        !ath_resize(&self->previous, room * sizeof *self->previous))
+        !ath_resize(&self->previous, room * sizeof *self->previous) ||
+        !ath_resize(&self->is_base, room * sizeof *self->is_base))
       return no_memory();
   }
   if (self->size == 0) self->next[0] = self->previous[0] = 0;
   for (uint32_t i = (uint32_t)self->size; i < size; i++) {
-    self->nodes[i] = (ath_trie_node){.parent = NONE, .value = -1};
+    self->units[i] = CHILDLESS << ATH_TRIE_BASE_SHIFT;
+    self->values[i] = -1;
+    self->is_base[i] = i == CHILDLESS || i == UNUSED;
     if (i == 0) continue;
     self->previous[i] = self->previous[0];
     self->next[i] = 0;
@@ -69,11 +79,12 @@ static ath_status add_block(builder *self) {
 
 static bool is_free(const builder *self, uint32_t place) {
   assert(place < self->size);
-  return place != 0 && self->nodes[place].parent == NONE;
+  return place != 0 && self->next[place] != TAKEN;
 }
 
-/* Whether every label's place under this base is free. */
+/* Whether no node has this base, and every label's place under it is free. */
 static bool fits(const builder *self, uint32_t base, const uint8_t *labels, size_t count) {
+  if (self->is_base[base]) return false;
   for (size_t i = 0; i < count; i++)
     if (!is_free(self, base ^ labels[i])) return false;
   return true;
@@ -92,12 +103,13 @@ static ath_status find_base(builder *self, const uint8_t *labels, size_t count, 
   return add_block(self);
 }
 
-/* Makes a free place the child of `parent`. */
-static void take(builder *self, uint32_t place, uint32_t parent) {
+/* Makes a free place the child for that byte. */
+static void take(builder *self, uint32_t place, uint8_t label) {
   assert(is_free(self, place));
   self->next[self->previous[place]] = self->next[place];
   self->previous[self->next[place]] = self->previous[place];
-  self->nodes[place].parent = parent;
+  self->next[place] = TAKEN;
+  self->units[place] |= label;
 }
 
 static ath_status push(task_stack *self, task item) {
@@ -115,7 +127,8 @@ static ath_status expand(builder *self, const ath_trie_key *keys, task t, task_s
   assert(t.low < t.high);
   if (keys[t.low].length == t.depth) { /* sorted: the key that ends here comes first */
     assert(t.low + 1 == t.high || keys[t.low + 1].length > t.depth);
-    self->nodes[t.node].value = keys[t.low].value;
+    self->values[t.node] = keys[t.low].value;
+    self->units[t.node] |= ATH_TRIE_ENDS;
     t.low++;
   }
   if (t.low == t.high) return ATH_OK;
@@ -130,12 +143,35 @@ static ath_status expand(builder *self, const ath_trie_key *keys, task t, task_s
   begins[count] = t.high;
   uint32_t base;
   ATH_TRY(find_base(self, labels, count, &base));
-  self->nodes[t.node].base = base;
+  self->is_base[base] = true;
+  self->units[t.node] |= base << ATH_TRIE_BASE_SHIFT;
   for (size_t i = 0; i < count; i++) {
-    take(self, base ^ labels[i], t.node);
+    take(self, base ^ labels[i], labels[i]);
     ATH_TRY(push(stack, (task){begins[i], begins[i + 1], t.depth + 1, base ^ labels[i]}));
   }
   return ATH_OK;
+}
+
+/* A base in the block that no node has. There is one where a place is free, since every base has a
+ * child in the block. */
+static uint32_t unused_base(const builder *self, uint32_t block) {
+  uint32_t base = block;
+  if (block == 0) return UNUSED;
+  while (self->is_base[base]) base++;
+  assert(base < block + BLOCK);
+  return base;
+}
+
+/* Gives the root and the places that stayed free bytes that lead there from no node. */
+static void close_places(builder *self) {
+  for (uint32_t block = 0; block < self->size; block += BLOCK) {
+    uint32_t unused = UINT32_MAX;
+    for (uint32_t place = block; place < block + BLOCK; place++) {
+      if (place != 0 && !is_free(self, place)) continue;
+      if (unused == UINT32_MAX) unused = unused_base(self, block);
+      self->units[place] |= place ^ unused;
+    }
+  }
 }
 
 /* A stack of its own, since a key may be longer than the program's stack is deep. */
@@ -201,20 +237,30 @@ ath_status ath_trie_sort(ath_trie_key *keys, size_t count) {
   return made ? ATH_OK : no_memory();
 }
 
+static ath_status keep(builder *self, ath_arena *arena, ath_trie *out) {
+  uint32_t *units = ath_arena_alloc(arena, self->size * sizeof *units);
+  int32_t *values = ath_arena_alloc(arena, self->size * sizeof *values);
+  if (units == NULL || values == NULL) return ATH_NO_MEMORY;
+  memcpy(units, self->units, self->size * sizeof *units);
+  memcpy(values, self->values, self->size * sizeof *values);
+  *out = (ath_trie){units, values, self->size};
+  return ATH_OK;
+}
+
 ath_status ath_trie_build(const ath_trie_key *keys, size_t count, ath_arena *arena,
                           ath_trie *out) {
   builder self = {0};
   task_stack stack = {0};
   ath_status status = build(&self, keys, count, &stack);
-  assert(status != ATH_OK || self.nodes[0].parent == NONE);
   if (status == ATH_OK) {
-    void *nodes = ath_arena_alloc(arena, self.size * sizeof *self.nodes);
-    if (nodes == NULL) status = ATH_NO_MEMORY;
-    else *out = (ath_trie){memcpy(nodes, self.nodes, self.size * sizeof *self.nodes), self.size};
+    close_places(&self);
+    status = keep(&self, arena, out);
   }
-  free(self.nodes);
+  free(self.units);
+  free(self.values);
   free(self.next);
   free(self.previous);
+  free(self.is_base);
   free(stack.items);
   return status;
 }

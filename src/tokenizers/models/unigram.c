@@ -24,10 +24,10 @@ static int32_t size(const void *data) { return ((const ath_unigram *)data)->coun
 
 static int32_t find_id(const void *data, const char *token, size_t length) {
   const ath_unigram *self = data;
-  uint32_t node = 0;
+  ath_trie_node node = ath_trie_root(&self->trie);
   for (size_t i = 0; i < length; i++)
     if (!ath_trie_step(&self->trie, &node, (uint8_t)token[i])) return -1;
-  return self->trie.nodes[node].value;
+  return ath_trie_value(&self->trie, node);
 }
 
 static const char *find_token(const void *data, int32_t id, size_t *length) {
@@ -73,7 +73,7 @@ static int32_t find_double(const ath_trie_key *keys, size_t count) {
 }
 
 ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
-  assert(self->arena != NULL && self->trie.nodes == NULL);
+  assert(self->arena != NULL && self->trie.units == NULL);
   *doubled = -1;
   size_t count = (size_t)self->count, keyed = 0;
   ath_trie_key *keys = malloc((count + 1) * sizeof *keys);
@@ -226,18 +226,15 @@ static void reach(place *target, double score, uint32_t start, int32_t id) {
 /* Enters every piece that begins at `start` into the places where they end. */
 static void extend(const ath_unigram *self, const ath_text *word, uint32_t start, place *places,
                    bool *has_single) {
-  const ath_trie_node *nodes = self->trie.nodes;
   const uint8_t *bytes = (const uint8_t *)word->bytes;
   size_t single = start + ath_character_length(word->bytes[start]);
   assert(places[start].start != UNREACHED);
   double before = places[start].score;
-  uint32_t node = 0;
+  ath_trie_node node = ath_trie_root(&self->trie);
   *has_single = false;
   for (size_t end = start; end < word->length;) {
-    uint32_t child = nodes[node].base ^ bytes[end++];
-    if (nodes[child].parent != node) break;
-    node = child;
-    int32_t id = nodes[node].value;
+    if (!ath_trie_step(&self->trie, &node, bytes[end++])) break;
+    int32_t id = ath_trie_value(&self->trie, node);
     if (id < 0) continue;
     reach(&places[end], self->scores[id] + before, start, id);
     if (end == single) *has_single = true;

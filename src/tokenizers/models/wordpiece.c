@@ -26,7 +26,7 @@ typedef struct wordpiece {
   int32_t unknown_id;     /* −1: the vocabulary does not have it */
   int64_t longest;        /* of the words that are cut, in characters */
   ath_trie trie;          /* token to id; the empty token is not in it */
-  uint32_t inner;         /* the node at the prefix's end */
+  ath_trie_node inner;    /* the node at the prefix's end */
   bool has_inner;         /* whether any token begins with the prefix */
 } wordpiece;
 
@@ -60,7 +60,7 @@ static ath_status build_trie(wordpiece *self, ath_arena *arena) {
 
 /* Follows the prefix's bytes through the trie. */
 static void find_inner(wordpiece *self) {
-  self->inner = 0;
+  self->inner = ath_trie_root(&self->trie);
   self->has_inner = true;
   for (size_t i = 0; i < self->prefix.length && self->has_inner; i++)
     self->has_inner = ath_trie_step(&self->trie, &self->inner, (uint8_t)self->prefix.bytes[i]);
@@ -107,16 +107,14 @@ static bool is_too_long(const wordpiece *self, const ath_text *word) {
 /* The longest token from byte `from` on, and where it ends; −1 when there is none. */
 static int32_t longest_piece(const wordpiece *self, const ath_text *word, size_t from,
                              size_t *end) {
-  const ath_trie_node *nodes = self->trie.nodes;
   if (from > 0 && !self->has_inner) return -1;
-  uint32_t node = from > 0 ? self->inner : 0;
+  ath_trie_node node = from > 0 ? self->inner : ath_trie_root(&self->trie);
   int32_t id = -1;
   for (size_t at = from; at < word->length;) {
-    uint32_t child = nodes[node].base ^ (uint8_t)word->bytes[at++];
-    if (nodes[child].parent != node) break;
-    node = child;
-    if (nodes[node].value < 0) continue;
-    id = nodes[node].value;
+    if (!ath_trie_step(&self->trie, &node, (uint8_t)word->bytes[at++])) break;
+    int32_t found = ath_trie_value(&self->trie, node);
+    if (found < 0) continue;
+    id = found;
     *end = at;
   }
   return id;
