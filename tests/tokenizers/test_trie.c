@@ -1,5 +1,5 @@
-/* test_trie.c: a walk through a trie meets just the keys that begin there, of random keys of few and
- * of all bytes, beside a search of the list. */
+/* test_trie.c: a walk through a trie meets just the keys that begin there, of random keys of few
+ * and of all bytes, beside a search of the list. */
 #include "testing.h"
 
 #include "tokenizers/models/trie.h"

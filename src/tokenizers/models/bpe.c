@@ -111,7 +111,9 @@ ath_status ath_bpe_finish(ath_bpe *self) {
     ATH_TRY(fill_bytes(self, variant));
   }
   find_mark_cuts(self);
-  return ATH_OK;
+  self->merged = ath_arena_alloc(vocabulary->arena, sizeof *self->merged);
+  if (self->merged == NULL) return ATH_NO_MEMORY;
+  return ath_merged_lazy_init(self->merged, vocabulary->arena);
 }
 
 /* --- reading -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef ATHANOR_TOKENIZERS_BPE_H
 #define ATHANOR_TOKENIZERS_BPE_H
 
-#include "tokenizers/models/merges.h"
+#include "tokenizers/models/merged_tokens.h"
 #include "tokenizers/models/vocabulary.h"
 
 enum {
@@ -36,6 +36,7 @@ typedef struct ath_bpe {
   bool takes_bytes;          /* none of them is missing */
   bool cuts_at_mark;         /* words may be cut before "▁" … */
   bool joins_mark[256];      /* … but after these bytes */
+  ath_merged_lazy *merged;   /* for words of bytes */
 } ath_bpe;
 
 /* An empty model without unknown token; the caller fills in the vocabulary (whose size is at most

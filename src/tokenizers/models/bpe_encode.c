@@ -14,112 +14,7 @@
 #include <string.h>
 
 #include "tokenizers/byte_alphabet.h"
-#include "tokenizers/models/bpe.h"
-
-/* --- characters to symbols ------------------------------------------------------------------ */
-
-/* What becomes symbols of a word, from left to right. */
-typedef struct reader {
-  const ath_bpe *model;
-  const ath_text *word;
-  size_t at;         /* the next character */
-  size_t end;        /* the sum of the lengths of the symbols so far */
-  size_t unknown;    /* bytes of the unknown token that waits to be put; 0: none does */
-  bool raw;          /* characters are bytes that stand for their letters */
-  ath_word_piece *out;
-  size_t count;
-} reader;
-
-/* Symbols that one character may give at most, with the unknown token before it. */
-static size_t symbols_per_character(const ath_bpe *self) {
-  return 5 + self->prefix.length + self->suffix.length;
-}
-
-/* Affixes that became bytes would reach past the word's end. */
-static void put_symbol(reader *self, int32_t id, size_t length) {
-  self->end += length;
-  size_t end = self->end < self->word->length ? self->end : self->word->length;
-  self->out[self->count++] = (ath_word_piece){id, (uint32_t)end};
-}
-
-static void put_unknown(reader *self) {
-  if (self->unknown > 0) put_symbol(self, self->model->unknown_id, self->unknown);
-  self->unknown = 0;
-}
-
-static bool put_bytes(reader *self, const char *name, size_t length) {
-  for (size_t i = 0; i < length; i++)
-    if (self->model->byte_ids[(uint8_t)name[i]] < 0) return false;
-  for (size_t i = 0; i < length; i++)
-    put_symbol(self, self->model->byte_ids[(uint8_t)name[i]], 1);
-  return true;
-}
-
-/* A character that is not in the vocabulary. The reference keeps unknown ones back until a known
- * one comes, so that bytes overtake them; without an unknown token they vanish. */
-static ath_status read_unknown(reader *self, const char *name, size_t name_length,
-                               size_t length) {
-  const ath_bpe *model = self->model;
-  if (model->byte_fallback && put_bytes(self, name, name_length)) return ATH_OK;
-  if (model->unknown.bytes == NULL) return ATH_OK;
-  if (model->unknown_id < 0)
-    return ath_fail(ATH_INVALID, "\"%.*s\" is not in the vocabulary, nor is the unknown token "
-                    "\"%.100s\" (model.unk_token)", (int)length, self->word->bytes + self->at,
-                    model->unknown.bytes);
-  if (!model->fuse_unknown) put_unknown(self);
-  self->unknown += length;
-  return ATH_OK;
-}
-
-/* A character with its prefix and suffix, looked up by its bytes. */
-static ath_status read_named(reader *self, size_t length, int variant) {
-  const ath_bpe *model = self->model;
-  const char *name = self->word->bytes + self->at;
-  char room[2 * ATH_BPE_AFFIX_MAX + 4];
-  size_t name_length = length;
-  if (variant != 0) {
-    size_t start = variant & 1 ? model->prefix.length : 0;
-    if (start > 0) memcpy(room, model->prefix.bytes, start);
-    memcpy(room + start, name, length);
-    name_length = start + length;
-    if (variant & 2) memcpy(room + name_length, model->suffix.bytes, model->suffix.length);
-    if (variant & 2) name_length += model->suffix.length;
-    name = room;
-  }
-  int32_t id = ath_vocabulary_id(&model->vocabulary, name, name_length);
-  if (id < 0) return read_unknown(self, name, name_length, length);
-  put_unknown(self);
-  put_symbol(self, id, length);
-  return ATH_OK;
-}
-
-static ath_status read_character(reader *self) {
-  const ath_bpe *model = self->model;
-  const uint8_t *bytes = (const uint8_t *)self->word->bytes + self->at;
-  size_t length = self->raw ? 1 : ath_character_length((char)*bytes);
-  int variant = (self->at > 0 && model->prefix.length > 0) |
-                (self->at + length == self->word->length && model->suffix.length > 0) << 1;
-  int32_t id = -1;
-  if (self->raw) id = model->bytes[variant][*bytes];
-  else if (length == 1) id = model->letters[variant][*bytes];
-  else if (length == 2) id = model->letters[variant][(*bytes & 0x1F) << 6 | (bytes[1] & 0x3F)];
-  if (id >= 0) {
-    put_unknown(self);
-    put_symbol(self, id, length);
-  } else {
-    ATH_TRY(read_named(self, length, variant));
-  }
-  self->at += length;
-  return ATH_OK;
-}
-
-/* Reads until there are at least `wanted` symbols, or all. There is room for one character's more
- * and the last unknown token. */
-static ath_status read_symbols(reader *self, size_t wanted) {
-  while (self->count < wanted && self->at < self->word->length) ATH_TRY(read_character(self));
-  if (self->at == self->word->length) put_unknown(self);
-  return ATH_OK;
-}
+#include "tokenizers/models/bpe_symbols.h"
 
 /* --- words of one piece --------------------------------------------------------------------- */
 
@@ -151,17 +46,33 @@ static ath_status merge(const ath_bpe *self, ath_run *run, ath_word_piece *symbo
   return ATH_OK;
 }
 
+/* The tables by which the next words, so many of them, are cut without merging; NULL: there are
+ * none. */
+static ath_status find_merged(const ath_bpe *self, const ath_run *run, size_t words,
+                              const ath_merged_tokens **out) {
+  *out = NULL;
+  if (!run->raw || self->dropout > 0 || self->prefix.length + self->suffix.length > 0)
+    return ATH_OK;
+  return ath_merged_lazy_get(self->merged, &self->merges, self->bytes[0], words, out);
+}
+
 /* All symbols of the word at once. */
 static ath_status cut(const void *model, ath_run *run, const ath_text *word,
                       ath_word_piece **pieces, size_t *count) {
   const ath_bpe *self = model;
-  size_t most = word->length + 2 * symbols_per_character(self);
+  size_t most = word->length + 2 * ath_bpe_symbols_per_character(self);
   *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, most * sizeof **pieces);
   if (*pieces == NULL) return ATH_NO_MEMORY;
   *count = 1;
   if (find_whole(self, run->raw, word, *pieces)) return ATH_OK;
-  reader r = {.model = self, .word = word, .out = *pieces, .raw = run->raw};
-  ATH_TRY(read_symbols(&r, SIZE_MAX));
+  const ath_merged_tokens *merged;
+  ATH_TRY(find_merged(self, run, 1, &merged));
+  if (merged != NULL && word->length <= ATH_MERGED_WORD_MAX) {
+    *count = ath_merged_tokens_cut(merged, word->bytes, word->length, *pieces);
+    return ATH_OK;
+  }
+  ath_bpe_reader r = {.model = self, .word = word, .out = *pieces, .raw = run->raw};
+  ATH_TRY(ath_bpe_read_symbols(&r, SIZE_MAX));
   *count = r.count;
   return merge(self, run, *pieces, count);
 }
@@ -169,7 +80,7 @@ static ath_status cut(const void *model, ath_run *run, const ath_text *word,
 /* --- words of many windows ------------------------------------------------------------------ */
 
 typedef struct window {
-  reader symbols;  /* from the window's beginning on, at least twice its width or all there are */
+  ath_bpe_reader symbols; /* from the window's beginning on, twice its width or all there are */
   size_t capacity; /* of each array */
   size_t width;    /* symbols that are merged at once */
   size_t start;    /* byte of the word where the window begins */
@@ -179,9 +90,9 @@ typedef struct window {
 
 /* Makes room for windows of the width, and keeps the symbols. */
 static ath_status grow(window *self, ath_run *run) {
-  reader *symbols = &self->symbols;
+  ath_bpe_reader *symbols = &self->symbols;
   size_t size = sizeof *symbols->out;
-  size_t capacity = self->width * 2 + 2 * symbols_per_character(symbols->model);
+  size_t capacity = self->width * 2 + 2 * ath_bpe_symbols_per_character(symbols->model);
   ath_word_piece *kept = malloc((symbols->count + 1) * size);
   if (kept == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a long word");
   if (symbols->count > 0) memcpy(kept, symbols->out, symbols->count * size);
@@ -199,7 +110,7 @@ static ath_status grow(window *self, ath_run *run) {
 /* Merges the symbols of a window that begins at symbol `from`. */
 static ath_status merge_window(window *self, ath_run *run, size_t from, ath_word_piece *tokens,
                                size_t *count) {
-  const reader *symbols = &self->symbols;
+  const ath_bpe_reader *symbols = &self->symbols;
   *count = symbols->count - from < self->width ? symbols->count - from : self->width;
   assert(*count > 0 && *count <= self->capacity);
   memcpy(tokens, symbols->out + from, *count * sizeof *tokens);
@@ -242,7 +153,7 @@ static ath_status find_next(window *self, ath_run *run, size_t from) {
 
 /* Goes on to the next window, which begins at symbol `from`. */
 static void advance(window *self, size_t from) {
-  reader *symbols = &self->symbols;
+  ath_bpe_reader *symbols = &self->symbols;
   self->start = symbols->out[from - 1].end;
   symbols->count -= from;
   memmove(symbols->out, symbols->out + from, symbols->count * sizeof *symbols->out);
@@ -274,7 +185,7 @@ static ath_status encode_windows(window *self, ath_run *run, bool *whole) {
   for (bool joined = false;;) {
     uint32_t first = self->start > 0 ? self->tokens[0].end : 0;
     if (!joined) ATH_TRY(grow(self, run));
-    ATH_TRY(read_symbols(&self->symbols, 2 * self->width));
+    ATH_TRY(ath_bpe_read_symbols(&self->symbols, 2 * self->width));
     *whole = true;
     if (self->symbols.count == 0) return ATH_OK;
     if (!joined) {
@@ -318,6 +229,9 @@ static ath_status encode_part(const void *data, ath_run *run, const ath_text *wo
   if (self->dropout > 0) return encode_whole(self, run, word);
   if (word->length <= ATH_MERGE_SHORT || !joins)
     return ath_word_encode(self, cut, -1, run, word);
+  const ath_merged_tokens *merged;
+  ATH_TRY(find_merged(self, run, 1, &merged));
+  if (merged != NULL && word->length <= ATH_MERGED_WORD_MAX) return encode_whole(self, run, word);
   return encode_long(self, run, word);
 }
 
@@ -333,13 +247,19 @@ static size_t part_end(const ath_bpe *self, const ath_text *text, size_t from) {
   return text->length;
 }
 
-/* The symbols of a short word: no more than it has bytes, as there are no affixes. */
-static ath_status read_row(const ath_bpe *self, const ath_run *run, const ath_text *word,
+/* The symbols of a short word, no more than it has bytes, as there are no affixes; or what becomes
+ * of them, where there are tables for that. */
+static ath_status read_row(const ath_bpe *self, const ath_run *run,
+                           const ath_merged_tokens *merged, const ath_text *word,
                            ath_merge_row *row) {
   row->count = 1;
   if (find_whole(self, run->raw, word, row->symbols)) return ATH_OK;
-  reader r = {.model = self, .word = word, .out = row->symbols};
-  if (!run->raw) ATH_TRY(read_symbols(&r, SIZE_MAX));
+  if (merged != NULL) {
+    row->count = (uint32_t)ath_merged_tokens_cut(merged, word->bytes, word->length, row->symbols);
+    return ATH_OK;
+  }
+  ath_bpe_reader r = {.model = self, .word = word, .out = row->symbols};
+  if (!run->raw) ATH_TRY(ath_bpe_read_symbols(&r, SIZE_MAX));
   assert(word->length <= ATH_MERGE_ROW);
   for (; run->raw && r.count < word->length; r.count++) {
     int32_t id = self->bytes[0][(uint8_t)word->bytes[r.count]];
@@ -356,8 +276,10 @@ static ath_status cut_words(const void *model, ath_run *run, ath_word_cut *words
   assert(count <= ATH_WORDS_MAX);
   ath_merge_row *rows = ath_run_scratch(run, ATH_SCRATCH_ROWS, ATH_WORDS_MAX * sizeof *rows);
   if (rows == NULL) return ATH_NO_MEMORY;
-  for (size_t i = 0; i < count; i++) ATH_TRY(read_row(self, run, &words[i].word, &rows[i]));
-  ath_merges_apply_rows(&self->merges, rows, count);
+  const ath_merged_tokens *merged;
+  ATH_TRY(find_merged(self, run, count, &merged));
+  for (size_t i = 0; i < count; i++) ATH_TRY(read_row(self, run, merged, &words[i].word, &rows[i]));
+  if (merged == NULL) ath_merges_apply_rows(&self->merges, rows, count);
   for (size_t i = 0; i < count; i++) {
     words[i].pieces = rows[i].symbols;
     words[i].count = rows[i].count;

@@ -9,10 +9,10 @@
 #include "athanor/status.h"
 #include "base/arena.h"
 
-/* A double array of units: from the low end the 8 bits of the byte that leads to the node, one that
- * tells whether a key ends there, and 23 of its base. The child for byte b is unit base ^ b, if that
- * unit's byte is b: no two nodes have the same base. Node 0 is the root. Four bytes a node, so that
- * a large vocabulary stays in the fast caches. */
+/* A double array of units: from the low end the 8 bits of the byte that leads to the node, one
+ * that tells whether a key ends there, and 23 of its base. The child for byte b is unit base ^ b,
+ * if that unit's byte is b: no two nodes have the same base. Node 0 is the root. A node takes four
+ * bytes, so that a large vocabulary stays in the fast caches. */
 enum { ATH_TRIE_BYTE = 0xFF, ATH_TRIE_ENDS = 0x100, ATH_TRIE_BASE_SHIFT = 9 };
 
 typedef struct ath_trie {
