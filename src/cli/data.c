@@ -5,6 +5,7 @@
 
 #include "athanor/dataset.h"
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "cli/reading.h"
 #include "data/manifest.h"
 
@@ -89,6 +90,15 @@ static void print_report(const ath_prepare_report *r, const ath_prepare_options 
          r->tokens_dropped);
 }
 
+static ath_status prepare(const ath_tokenizer *tokenizer, ath_prepare_options *options,
+                          ath_prepare_report *report) {
+  ath_cli_place place;
+  ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FOLDER, options->output, false);
+  options->output = place.path;
+  if (status == ATH_OK) status = ath_prepare(tokenizer, options, report);
+  return ath_cli_place_close(&place, status);
+}
+
 static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   ath_prepare_options options = ath_prepare_defaults();
   ath_cli_reading reading = ATH_CLI_READING_USUAL;
@@ -170,7 +180,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   options.input_count = files.count;
   ath_cli_catch_signals();
   options.stop = &ath_cli_stop;
-  if (status == ATH_OK) status = ath_prepare(tokenizer, &options, &report);
+  if (status == ATH_OK) status = prepare(tokenizer, &options, &report);
   ath_tokenizer_destroy(tokenizer);
   ath_cli_files_free(&files);
   if (status == ATH_OK) print_report(&report, &options, json);

@@ -6,6 +6,7 @@
 
 #include "athanor/tfrecord.h"
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "formats/example_json.h"
 #include "storage/file.h"
 #include "storage/lines.h"
@@ -152,9 +153,14 @@ static ath_status convert(conversion *self, const ath_operands *operands, bool t
   for (int i = 0; i < operands->count; i++)
     ATH_TRY(to_json ? ath_cli_files_add_records(files, operands->items[i])
                     : ath_cli_files_add(files, operands->items[i]));
-  ATH_TRY(to_json ? all_to_json(self, files) : all_from_json(self, files));
-  if (self->output != NULL) printf("%s: %" PRIu64 " records\n", self->output, self->records);
-  return ATH_OK;
+  const char *given = self->output;
+  ath_cli_place place;
+  ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FILE, given, false);
+  if (given != NULL) self->output = place.path;
+  if (status == ATH_OK) status = to_json ? all_to_json(self, files) : all_from_json(self, files);
+  status = ath_cli_place_close(&place, status);
+  if (status == ATH_OK && given != NULL) printf("%s: %" PRIu64 " records\n", given, self->records);
+  return status;
 }
 
 static ath_status run_convert(const ath_command *self, int argc, char **argv) {

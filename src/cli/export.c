@@ -5,6 +5,7 @@
 #include "backends/pjrt/partition.h"
 #include "base/arena.h"
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "storage/file.h"
 
 enum { TEXT_LIMIT = 1 << 30, ARENA_LIMIT = 1 << 26 };
@@ -111,6 +112,13 @@ static void print_summary(const parts *p, const char *output) {
          lines, s->argument_count, donated, s->result_count);
 }
 
+static ath_status write_text(const parts *p, const char *output) {
+  ath_cli_place place;
+  ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FILE, output, false);
+  if (status == ATH_OK) status = ath_file_write(place.path, p->text.bytes, p->text.length);
+  return ath_cli_place_close(&place, status);
+}
+
 static ath_status export_text(parts *p, const char *what, const char *output) {
   ATH_TRY(build(p, what));
   ATH_TRY(ath_arena_create(ARENA_LIMIT, &p->arena));
@@ -119,7 +127,7 @@ static ath_status export_text(parts *p, const char *what, const char *output) {
     fwrite(p->text.bytes, 1, p->text.length, stdout);
     return ATH_OK;
   }
-  ATH_TRY(ath_file_write(output, p->text.bytes, p->text.length));
+  ATH_TRY(write_text(p, output));
   print_summary(p, output);
   return ATH_OK;
 }

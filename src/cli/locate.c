@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "cli/cli.h"
 #include "storage/file.h"
+#include "storage/store.h"
 
 static ath_status keep(const char *given, char *path) {
   if (strlen(given) >= ATH_PATH_MAX)
@@ -47,6 +48,8 @@ static ath_status pull_or_explain(ath_cli_wanted wanted, const char *given, char
 
 /* A local path that is there always wins. */
 ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) {
+  if (ath_location_is_remote(given))
+    return ath_cache_fetch(given, wanted == ATH_CLI_DATA, path); /* a model without checkpoints */
   if (!ath_path_exists(given) && ath_hub_is_place(given))
     return pull_or_explain(wanted, given, path);
   return keep(given, path);

@@ -86,28 +86,8 @@ static ath_status add_name(void *context, const char *name, const ath_object_inf
   return ath_names_add(&((tree *)context)->names, name);
 }
 
-/* A remote name may hold what leads elsewhere as a path. */
-static ath_status check_name(const char *name) {
-  for (const char *part = name; part != NULL; part = strchr(part, '/')) {
-    part += *part == '/';
-    size_t length = strcspn(part, "/");
-    if (length == 0 || (length <= 2 && strncmp(part, "..", length) == 0))
-      return ath_fail(ATH_INVALID, "%s: no name for a local file", name);
-  }
-  return ATH_OK;
-}
-
-static ath_status make_folder_of(const char *path) {
-  char folder[ATH_PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  if (ath_location_is_remote(path) || slash == NULL || slash == path) return ATH_OK;
-  if (snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= (int)sizeof folder)
-    return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
-  return ath_folder_create(folder);
-}
-
 static ath_status copy_file(const char *from, const char *to) {
-  ATH_TRY(make_folder_of(to));
+  if (!ath_location_is_remote(to)) ATH_TRY(ath_folder_create_above(to));
   return ath_object_copy(from, to);
 }
 
@@ -115,7 +95,7 @@ static ath_status copy_one(void *context, size_t index) {
   const tree *self = context;
   const char *name = self->names.items[index];
   char from[ATH_LOCATION_MAX], to[ATH_LOCATION_MAX];
-  if (!ath_location_is_remote(self->to)) ATH_TRY(check_name(name));
+  if (!ath_location_is_remote(self->to)) ATH_TRY(ath_name_check(name));
   ATH_TRY(ath_location_join(from, self->from, name));
   ATH_TRY(ath_location_join(to, self->to, name));
   return copy_file(from, to);

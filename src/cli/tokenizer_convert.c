@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "tokenizers/files/convert.h"
 
 static ath_status run(const ath_command *self, int argc, char **argv) {
@@ -24,8 +25,13 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
                     " tokenizer convert --help");
   ath_tokenizer *tokenizer;
   wanted.letters = lowercase ? ATH_CASE_CONFIGURED : ATH_CASE_KEPT;
-  ATH_TRY(ath_tokenizer_convert(operands.items[0], &wanted, &tokenizer));
-  ath_status status = ath_tokenizer_save(tokenizer, operands.items[1], 0);
+  char input[ATH_PATH_MAX];
+  ATH_TRY(ath_cli_locate(ATH_CLI_TOKENIZER, operands.items[0], input));
+  ATH_TRY(ath_tokenizer_convert(input, &wanted, &tokenizer));
+  ath_cli_place place;
+  ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FOLDER, operands.items[1], false);
+  if (status == ATH_OK) status = ath_tokenizer_save(tokenizer, place.path, 0);
+  status = ath_cli_place_close(&place, status);
   if (status == ATH_OK)
     printf("%s: %d tokens\n", operands.items[1], ath_tokenizer_size(tokenizer));
   ath_tokenizer_destroy(tokenizer);

@@ -7,6 +7,7 @@
 #include "athanor/tokenizer.h"
 #include "base/resize.h"
 #include "cli/cli.h"
+#include "cli/place.h"
 #include "cli/reading.h"
 #include "storage/file.h"
 
@@ -227,12 +228,13 @@ static ath_status open_output(const char *folder) {
   return access(folder, W_OK | X_OK) == 0 ? ATH_OK : ath_fail_errno(errno, "%s", folder);
 }
 
-static ath_status train_and_save(const settings *self, const ath_cli_files *files) {
+static ath_status train_and_save(const settings *self, const ath_cli_files *files,
+                                 const char *folder) {
   ath_tokenizer *tokenizer;
   ath_training_report report;
-  ATH_TRY(open_output(self->output));
+  ATH_TRY(open_output(folder));
   ATH_TRY(train(self, (texts){files->paths, files->count}, &tokenizer, &report));
-  ath_status status = ath_tokenizer_save(tokenizer, self->output, 0);
+  ath_status status = ath_tokenizer_save(tokenizer, folder, 0);
   if (status == ATH_OK) status = print_training(&report, tokenizer, self->output);
   ath_tokenizer_destroy(tokenizer);
   return status;
@@ -252,7 +254,12 @@ static ath_status run_train(const ath_command *self, int argc, char **argv) {
   if (status == ATH_OK) status = ath_cli_reading_parse(&s.input, &s.reading);
   if (status == ATH_OK)
     status = ath_cli_reading_files(&s.input, &operands, "no text to train on", &files);
-  if (status == ATH_OK) status = train_and_save(&s, &files);
+  if (status == ATH_OK) {
+    ath_cli_place place;
+    status = ath_cli_place_open(&place, ATH_CLI_PLACE_FOLDER, s.output, false);
+    if (status == ATH_OK) status = train_and_save(&s, &files, place.path);
+    status = ath_cli_place_close(&place, status);
+  }
   ath_cli_files_free(&files);
   settings_free(&s);
   return status;

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/outcome.h"
 #include "cli/cli.h"
+#include "cli/place.h"
 
 static ath_status print_json(const ath_train_summary *summary) {
   ath_buffer text = ath_buffer_make(1 << 14);
@@ -22,6 +23,18 @@ static void print_summary(const ath_train_summary *s, const char *output_dir) {
   printf("\n%lld parameters saved in %s\n", (long long)s->parameters, output_dir);
 }
 
+/* The summary's words are about the place given, wherever the run writes. */
+static ath_status train(ath_train_options *values, ath_train_summary *summary) {
+  ath_cli_place place;
+  const char *given = values->output_dir;
+  ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FOLDER, given,
+                                         values->overwrite_output_dir);
+  if (given != NULL) values->output_dir = place.path;
+  if (status == ATH_OK) status = ath_train(values, summary);
+  values->output_dir = given;
+  return ath_cli_place_close(&place, status);
+}
+
 static ath_status run(const ath_command *self, int argc, char **argv) {
   bool json = false;
   const ath_option own[] = {
@@ -38,7 +51,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     ath_cli_catch_signals();
     values.stop = &ath_cli_stop;
     status = ath_cli_locate_settings(&values);
-    if (status == ATH_OK) status = ath_train(&values, &summary);
+    if (status == ATH_OK) status = train(&values, &summary);
     bool trained = status == ATH_OK || summary.unpushed;
     if (summary.process > 0) {
       /* the first process tells */

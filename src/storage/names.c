@@ -44,6 +44,25 @@ void ath_names_free(ath_names *self) {
   *self = (ath_names){0};
 }
 
+ath_status ath_name_check(const char *name) {
+  for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+    part += part != name;
+    size_t length = strcspn(part, "/");
+    if (length == 0 || (length <= 2 && strncmp(part, "..", length) == 0))
+      return ath_fail(ATH_INVALID, "%s: no name for a local file", name);
+  }
+  return ATH_OK;
+}
+
+ath_status ath_folder_create_above(const char *path) {
+  char folder[ATH_PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  if (slash == NULL || slash == path) return ATH_OK;
+  if (snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path) >= (int)sizeof folder)
+    return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
+  return ath_folder_create(folder);
+}
+
 /* `inside` is "" or a folder below the walk's, relative to it. */
 static ath_status walk(const char *folder, const char *inside, int depth, ath_names *out);
 

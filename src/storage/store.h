@@ -53,10 +53,16 @@ ath_status ath_object_delete(const char *location) ATH_MUST_CHECK; /* a missing 
 /* Where the store can (local; gs:// by rewrite and delete). */
 ath_status ath_object_rename(const char *from, const char *to) ATH_MUST_CHECK;
 
-/* A local path with the object's or the folder's content: the path itself when it is local, else a
- * copy in the cache (ATHANOR_CACHE_DIR, default ~/.cache/athanor/gs), fetched in parallel where it
- * is not there in this version. The cache holds at most ATHANOR_CACHE_SIZE (default 50 GB): what
- * was used longest ago goes first, never what this process uses. `path` holds ATH_LOCATION_MAX. */
-ath_status ath_cache_fetch(const char *location, char *path) ATH_MUST_CHECK;
+/* A local path with the content of an object or a folder, or a folder of what a pattern with * ? or
+ * [ ] matches: the path itself when it is local, else a copy in the cache (ATHANOR_CACHE_DIR,
+ * default ~/.cache/athanor/gs), fetched in parallel where it is not there in this version. The
+ * cache holds at most ATHANOR_CACHE_SIZE (default 50GB): what was used longest ago goes first,
+ * never what a process uses that still runs. Without `deep` a folder comes without its folders. */
+ath_status ath_cache_fetch(const char *location, bool deep, char path[ATH_LOCATION_MAX])
+    ATH_MUST_CHECK;
+
+/* A folder in the cache for what is written here and belongs at `location`; nothing of it is given
+ * up to make room. The name is the location's. */
+ath_status ath_cache_place(const char *location, char path[ATH_LOCATION_MAX]) ATH_MUST_CHECK;
 
 #endif
