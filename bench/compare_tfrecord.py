@@ -7,8 +7,9 @@ array_record, in turn, on the same ids: Zipf-like, 128 to a record, with their a
 
 The others are timed by bench/bench_tfrecord.py of the given data (../shared), as it stands; those
 that are missing are left out: pip install --no-deps tfrecord==1.14.6 crc32c==2.7.1
-array_record==0.8.6. Their numbers are by the clock. Ours are by the clock and, in brackets, by processor time, which on a machine that
-others use too says more; the median over the rounds, and the best."""
+array_record==0.8.6. Their numbers are by the clock. Ours are by the clock and, in brackets, by
+processor time, which on a machine that others use too says more; the median over the rounds, and
+the best."""
 
 import argparse
 import json
