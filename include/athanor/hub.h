@@ -14,9 +14,10 @@
  * $HF_HOME/token. It is sent to the endpoint only and is in no message.
  *
  * Requests are repeated where that helps (storage/retry.h says when and how long). Everything here
- * may be called from any thread. Failures: ATH_DENIED for want of rights, ATH_NOT_FOUND for a
- * repository, revision or file that is not there, ATH_CORRUPT where bytes do not have the checksum
- * that the Hub gave, ATH_IO where the network fails, ATH_INTERRUPTED by `stop`.
+ * may be called from any thread, but ath_hub_login, which sets the umask for a moment. Failures:
+ * ATH_DENIED for want of rights, ATH_NOT_FOUND for a repository, revision or file that is not
+ * there, ATH_CORRUPT where bytes do not have the checksum that the Hub gave, ATH_IO where the
+ * network fails, ATH_INTERRUPTED by `stop`.
  *
  * Example
  *

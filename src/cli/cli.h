@@ -133,8 +133,9 @@ void ath_cli_files_free(ath_cli_files *self);
 typedef enum ath_cli_wanted { ATH_CLI_MODEL, ATH_CLI_TOKENIZER, ATH_CLI_DATA } ath_cli_wanted;
 ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) ATH_MUST_CHECK;
 ath_status ath_cli_load_tokenizer(const char *given, ath_tokenizer **out) ATH_MUST_CHECK;
-/* Those of a run's settings, which get the paths in their place. */
-ath_status ath_cli_locate_settings(ath_train_options *values) ATH_MUST_CHECK;
+/* Those of a run's settings, which get the paths in their place. For who can do without them only
+ * those that say "hf://" and the like themselves, not `all`. */
+ath_status ath_cli_locate_settings(ath_train_options *values, bool all) ATH_MUST_CHECK;
 
 /* "gzip", "zlib" or "none", for TFRecord files; ATH_USAGE for another. */
 ath_status ath_cli_parse_compression(const char *name, ath_compression *out) ATH_MUST_CHECK;

@@ -147,7 +147,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   ath_operands operands = {0};
   ATH_TRY(ath_train_options_init(&p.options));
   ath_status status = ath_cli_parse_settings(self, own, argc, argv, &p.options, &operands);
-  if (status == ATH_OK && !operands.done) status = ath_cli_locate_settings(&p.options);
+  if (status == ATH_OK && !operands.done) status = ath_cli_locate_settings(&p.options, false);
   if (status == ATH_OK && !operands.done)
     status = stablehlo ? export_text(&p, what, output)
                        : ath_fail(ATH_USAGE, "athanor export needs --stablehlo, the one form "

@@ -62,20 +62,21 @@ ath_status ath_cli_load_tokenizer(const char *given, ath_tokenizer **out) {
 }
 
 /* The new string lives as long as those that were read from a file. */
-static ath_status locate_setting(ath_cli_wanted wanted, const char **setting,
+static ath_status locate_setting(ath_cli_wanted wanted, bool all, const char **setting,
                                  ath_train_options *values) {
   char path[ATH_PATH_MAX];
   if (*setting == NULL || **setting == '\0') return ATH_OK;
+  if (!all && strstr(*setting, "://") == NULL) return ATH_OK;
   ATH_TRY(ath_cli_locate(wanted, *setting, path));
   if (strcmp(path, *setting) == 0) return ATH_OK;
   *setting = ath_arena_string(values->memory, path);
   return *setting != NULL ? ATH_OK : ATH_NO_MEMORY;
 }
 
-ath_status ath_cli_locate_settings(ath_train_options *values) {
-  ATH_TRY(locate_setting(ATH_CLI_TOKENIZER, &values->tokenizer, values));
-  ATH_TRY(locate_setting(ATH_CLI_MODEL, &values->model_name_or_path, values));
-  ATH_TRY(locate_setting(ATH_CLI_MODEL, &values->config_name, values));
-  ATH_TRY(locate_setting(ATH_CLI_DATA, &values->train_dataset, values));
-  return locate_setting(ATH_CLI_DATA, &values->eval_dataset, values);
+ath_status ath_cli_locate_settings(ath_train_options *values, bool all) {
+  ATH_TRY(locate_setting(ATH_CLI_TOKENIZER, all, &values->tokenizer, values));
+  ATH_TRY(locate_setting(ATH_CLI_MODEL, all, &values->model_name_or_path, values));
+  ATH_TRY(locate_setting(ATH_CLI_MODEL, all, &values->config_name, values));
+  ATH_TRY(locate_setting(ATH_CLI_DATA, all, &values->train_dataset, values));
+  return locate_setting(ATH_CLI_DATA, all, &values->eval_dataset, values);
 }

@@ -47,6 +47,7 @@ static ath_status parse(const ath_command *self, const ath_option *own, int argc
   ath_status status = ath_cli_parse_settings(self, own, argc + file, words, values, operands);
   if (status == ATH_OK && operands->count > 0)
     status = ath_fail(ATH_USAGE, "\"%.60s\" is one word too many", operands->items[0]);
+  if (status == ATH_OK && !operands->done) status = ath_cli_locate_settings(values, false);
   free(words);
   return status;
 }

@@ -50,7 +50,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   if (status == ATH_OK && !operands.done) {
     ath_cli_catch_signals();
     values.stop = &ath_cli_stop;
-    status = ath_cli_locate_settings(&values);
+    status = ath_cli_locate_settings(&values, true);
     if (status == ATH_OK) status = train(&values, &summary);
     bool trained = status == ATH_OK || summary.unpushed;
     if (summary.process > 0) {
