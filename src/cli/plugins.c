@@ -6,6 +6,7 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/wheels.h"
+#include "readers/duckdb.h"
 
 enum { OUTPUT_BYTES_MAX = 1 << 20, LOAD_SECONDS = 60, ORIGIN_TEXT = 128 };
 #define INDEX "https://pypi.org/simple"
@@ -75,10 +76,44 @@ static ath_status list_one(const ath_pjrt_kind *kind, bool json, ath_buffer *out
   return shown;
 }
 
+/* The one that is no device. It is loaded in a child, as they are. */
+static ath_status describe_duckdb(const void *context, ath_buffer *out) {
+  const ath_duckdb *db;
+  char path[ATH_PATH_MAX], origin[ORIGIN_TEXT];
+  const bool *json = context;
+  ATH_TRY(ath_duckdb_load(&db, path));
+  ath_wheel_origin(path, origin, sizeof origin);
+  if (!*json)
+    return ath_buffer_format(out, "%s\n         DuckDB %s, reads parquet and SQL%s%s", path,
+                             db->library_version(), origin[0] != '\0' ? ", from the wheel " : "",
+                             origin);
+  ATH_TRY(ath_buffer_string(out, "\"path\": "));
+  ATH_TRY(ath_buffer_json(out, path, strlen(path)));
+  return ath_buffer_format(out, ", \"version\": \"%s\", \"error\": null", db->library_version());
+}
+
+static ath_status list_duckdb(bool json, ath_buffer *out) {
+  ath_buffer text = ath_buffer_make(OUTPUT_BYTES_MAX);
+  ath_status found = ath_cli_in_child(describe_duckdb, &json, LOAD_SECONDS, &text);
+  ath_status shown = ath_buffer_string(out, json ? "{\"library\": \"duckdb\", " : "duckdb   ");
+  if (found != ATH_OK) {
+    ath_buffer_clear(&text);
+    if (json && shown == ATH_OK) shown = ath_buffer_string(&text, "\"path\": null, \"error\": ");
+    const char *error = ath_error_text();
+    if (shown == ATH_OK)
+      shown = json ? ath_buffer_json(&text, error, strlen(error))
+                   : ath_cli_put_visible(&text, error, strlen(error));
+  }
+  if (shown == ATH_OK) shown = ath_buffer_append(out, text.bytes, text.length);
+  if (shown == ATH_OK) shown = ath_buffer_string(out, json ? "}\n" : "\n");
+  ath_buffer_free(&text);
+  return shown;
+}
+
 static ath_status run_list(const ath_command *self, int argc, char **argv) {
   bool json = false;
   const ath_option options[] = {
-    {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON object per device"},
+    {"json", ATH_OPTION_FLAG, &json, NULL, .help = "Print one JSON object per plugin"},
     {0},
   };
   ath_operands operands;
@@ -88,6 +123,7 @@ static ath_status run_list(const ath_command *self, int argc, char **argv) {
   ath_status status = ATH_OK;
   const ath_pjrt_kind *kind = ath_pjrt_kinds;
   for (; kind->device != NULL && status == ATH_OK; kind++) status = list_one(kind, json, &out);
+  if (status == ATH_OK) status = list_duckdb(json, &out);
   if (status == ATH_OK) fwrite(out.bytes, 1, out.length, stdout);
   ath_buffer_free(&out);
   return status;
@@ -95,7 +131,7 @@ static ath_status run_list(const ath_command *self, int argc, char **argv) {
 
 const ath_command ath_command_plugins_list = {
   .name = "plugins list",
-  .summary = "the plugins for XLA's devices: where each is, and its version",
+  .summary = "the plugins, for XLA's devices and DuckDB: where each is, and its version",
   .details =
       "A plugin is one shared library. For a device it is looked for in this order:\n"
       "  1. the variable ATHANOR_PJRT_CPU, ATHANOR_PJRT_TPU or ATHANOR_PJRT_CUDA: a path, which\n"
@@ -104,7 +140,9 @@ const ath_command ath_command_plugins_list = {
       "     \"athanor plugins install\" puts it\n"
       "  3. Python wheels: the active environment ($VIRTUAL_ENV), ~/.local, /usr/local, /usr; for\n"
       "     the TPU also /usr/lib/libtpu.so and /lib/libtpu.so\n"
-      "A plugin anywhere else is a device itself: --device /path/to/plugin.so\n\n"
+      "A plugin anywhere else is a device itself: --device /path/to/plugin.so\n"
+      "DuckDB is looked for likewise: ATHANOR_DUCKDB, that folder, libduckdb.so of the system, and\n"
+      "the Python wheel duckdb.\n\n"
       "Example:\n"
       "  athanor plugins list",
   .run = run_list,
@@ -144,7 +182,7 @@ static ath_status run_install(const ath_command *self, int argc, char **argv) {
   ATH_TRY(ath_cli_parse(self, options, argc, argv, &operands));
   if (operands.done) return ATH_OK;
   if (operands.count == 0)
-    return ath_fail(ATH_USAGE, "athanor plugins install needs a name: cpu, tpu or cuda");
+    return ath_fail(ATH_USAGE, "athanor plugins install needs a name: cpu, tpu, cuda or duckdb");
   if (file != NULL && operands.count > 1)
     return ath_fail(ATH_USAGE, "--wheel is for one plugin, not %d", operands.count);
   ath_cli_catch_signals();
@@ -154,7 +192,7 @@ static ath_status run_install(const ath_command *self, int argc, char **argv) {
 
 const ath_command ath_command_plugins_install = {
   .name = "plugins install",
-  .summary = "download a plugin: cpu, tpu or cuda",
+  .summary = "download a plugin: cpu, tpu, cuda or duckdb",
   .operands = "NAME…",
   .details =
       "Takes the plugin out of one version of a Python wheel that Athanor was tested with; its\n"
@@ -163,6 +201,7 @@ const ath_command ath_command_plugins_install = {
       "  tpu  137 MB download, 467 MB installed    libtpu 0.0.52\n"
       "  cuda 135 MB download, 391 MB installed    jax-cuda13-pjrt 0.12.0.1; running on a GPU\n"
       "       also needs NVIDIA's CUDA 13 libraries\n"
+      "  duckdb 25 MB download, 69 MB installed    duckdb 2.0.1, which reads parquet and SQL\n"
       "They go to $XDG_DATA_HOME/athanor/plugins, else ~/.local/share/athanor/plugins.\n\n"
       "Examples:\n"
       "  athanor plugins install cpu\n"

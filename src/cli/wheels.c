@@ -1,4 +1,4 @@
-/* wheels.c: fetching and installing XLA's plugins from their Python wheels. */
+/* wheels.c: fetching and installing plugins from their Python wheels. */
 #include "cli/wheels.h"
 
 #include <glob.h>
@@ -10,7 +10,9 @@
 #include "cli/download.h"
 #include "formats/sha256.h"
 #include "formats/zip.h"
+#include "readers/duckdb.h"
 #include "storage/http.h"
+#include "storage/plugins.h"
 
 enum { PAGE_MAX = 1 << 24, ORIGIN_MAX = 256, FOLDERS = 3 };
 static const uint64_t WHEEL_MAX = (uint64_t)1 << 30;
@@ -29,6 +31,10 @@ static const ath_wheel wheels[] = {
    "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
    "to run on a GPU it loads NVIDIA's CUDA 13 libraries (cuBLAS, cuDNN, NCCL …), which must be "
    "installed beside it; to compile for one it needs nothing else", 135},
+  {"duckdb", "duckdb", "2.0.1",
+   "duckdb-2.0.1-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+   "eb32b389d99d14cbbec4c110f58237c77eacefc65ef6f737619f413c97a91a77",
+   "_duckdb.cpython-311-x86_64-linux-gnu.so", NULL, 25},
 };
 enum { WHEELS = sizeof wheels / sizeof *wheels };
 
@@ -38,7 +44,8 @@ ath_status ath_wheel_find(const char *name, const ath_wheel **out) {
     *out = &wheels[i];
     return ATH_OK;
   }
-  return ath_fail(ATH_USAGE, "no plugin \"%s\" to install; there are cpu, tpu and cuda", name);
+  return ath_fail(ATH_USAGE, "no plugin \"%s\" to install; there are cpu, tpu, cuda and "
+                  "duckdb", name);
 }
 
 /* --- the folder --------------------------------------------------------------------------- */
@@ -77,13 +84,18 @@ static void remove_empty_folders(const char *folder) {
   for (int i = 0; i < FOLDERS && rmdir(path) == 0; i++) *strrchr(path, '/') = '\0';
 }
 
+/* Where it goes: a device's plugin where the device looks for it. */
+static ath_status find_place(const ath_wheel *self, char path[ATH_PATH_MAX]) {
+  for (const ath_pjrt_kind *kind = ath_pjrt_kinds; kind->name != NULL; kind++)
+    if (strcmp(kind->name, self->name) == 0) return ath_pjrt_folder_file(kind, path);
+  return ath_plugins_file(ATH_DUCKDB_FILE, path);
+}
+
 /* The plugin's path, with its folder made and locked. */
 static ath_status open_folder(const ath_wheel *self, char path[ATH_PATH_MAX],
                               char folder[ATH_PATH_MAX], int *lock) {
   *lock = -1;
-  const ath_pjrt_kind *kind = ath_pjrt_kinds;
-  while (strcmp(kind->name, self->name) != 0) kind++;
-  ATH_TRY(ath_pjrt_folder_file(kind, path));
+  ATH_TRY(find_place(self, path));
   snprintf(folder, ATH_PATH_MAX, "%s", path);
   *strrchr(folder, '/') = '\0';
   ATH_TRY(ath_folder_lock(folder, "another process is installing a plugin here", lock));

@@ -1,4 +1,4 @@
-/* wheels.h: the Python wheels that XLA's plugins are taken from. */
+/* wheels.h: the Python wheels that plugins, XLA's and DuckDB, are taken from. */
 #ifndef ATHANOR_CLI_WHEELS_H
 #define ATHANOR_CLI_WHEELS_H
 

@@ -196,7 +196,7 @@ def test_a_wheel_on_disk_is_checked(home, tmp_path):
     code, _, text = run(home, "plugins", "install", "cpu", "tpu", "--wheel", "x")
     assert code == 2
     code, _, text = run(home, "plugins", "install", "gpu")
-    assert code == 2 and "cpu, tpu and cuda" in text
+    assert code == 2 and "cpu, tpu, cuda and duckdb" in text
     assert run(home, "plugins", "install")[0] == 2
 
 

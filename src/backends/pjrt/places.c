@@ -1,10 +1,9 @@
 /* places.c: where the plugin of a device is looked for. */
 #include "backends/pjrt/places.h"
 
-#include <assert.h>
-#include <glob.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "storage/plugins.h"
 
 enum { SEARCHED_TEXT_MAX = 900 };
 
@@ -19,66 +18,14 @@ const ath_pjrt_kind ath_pjrt_kinds[] = {
   {0},
 };
 
-/* Where Python keeps installed wheels; ~ is the home folder, $ that of an active environment. */
-static const char *const site_folders[] = {
-  "$/lib/python3*/site-packages", "~/.local/lib/python3*/site-packages",
-  "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
-  "/usr/lib/python3/dist-packages",
-};
-
 const ath_pjrt_kind *ath_pjrt_kind_find(const char *device) {
   for (const ath_pjrt_kind *kind = ath_pjrt_kinds; kind->device != NULL; kind++)
     if (strcmp(kind->device, device) == 0) return kind;
   return NULL;
 }
 
-static const char *variable(const char *name) {
-  const char *value = getenv(name);
-  return value != NULL && *value != '\0' ? value : NULL;
-}
-
-ath_status ath_pjrt_folder(char out[ATH_PATH_MAX]) {
-  const char *data = variable("XDG_DATA_HOME"), *home = variable("HOME");
-  if (data != NULL && *data == '/') return ath_path_join(out, data, "athanor/plugins");
-  if (home == NULL)
-    return ath_fail(ATH_NOT_FOUND, "no folder for plugins: neither HOME nor XDG_DATA_HOME is set");
-  return ath_path_join(out, home, ".local/share/athanor/plugins");
-}
-
 ath_status ath_pjrt_folder_file(const ath_pjrt_kind *kind, char out[ATH_PATH_MAX]) {
-  char folder[ATH_PATH_MAX];
-  ATH_TRY(ath_pjrt_folder(folder));
-  return ath_path_join(out, folder, kind->file);
-}
-
-/* --- the usual places of a wheel ---------------------------------------------------------- */
-
-/* Puts the folder that a leading ~ or $ stands for; false when there is none, or no room. */
-static bool expand(const char *pattern, const char *file, char out[ATH_PATH_MAX]) {
-  const char *base = "";
-  if (*pattern == '~') base = variable("HOME");
-  if (*pattern == '$') base = variable("VIRTUAL_ENV");
-  if (base == NULL) return false;
-  if (*pattern == '~' || *pattern == '$') pattern++;
-  return snprintf(out, ATH_PATH_MAX, "%s%s/%s", base, pattern, file) < ATH_PATH_MAX;
-}
-
-/* The last path that fits a pattern, which is that of the newest Python. */
-static bool match(const char *pattern, char out[ATH_PATH_MAX]) {
-  glob_t found = {0};
-  bool any = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0 &&
-             strlen(found.gl_pathv[found.gl_pathc - 1]) < ATH_PATH_MAX;
-  if (any) snprintf(out, ATH_PATH_MAX, "%s", found.gl_pathv[found.gl_pathc - 1]);
-  globfree(&found);
-  return any;
-}
-
-static bool find_installed(const char *file, char out[ATH_PATH_MAX]) {
-  char pattern[ATH_PATH_MAX];
-  if (*file == '/') return match(file, out);
-  for (size_t i = 0; i < sizeof site_folders / sizeof *site_folders; i++)
-    if (expand(site_folders[i], file, pattern) && match(pattern, out)) return true;
-  return false;
+  return ath_plugins_file(kind->file, out);
 }
 
 /* --- the search --------------------------------------------------------------------------- */
@@ -97,7 +44,7 @@ static ath_status not_found(const ath_pjrt_kind *kind, const char *own) {
 }
 
 ath_status ath_pjrt_find(const ath_pjrt_kind *kind, char out[ATH_PATH_MAX]) {
-  const char *set = variable(kind->variable);
+  const char *set = ath_plugins_variable(kind->variable);
   if (set != NULL) {
     if (!ath_path_exists(set))
       return ath_fail(ATH_NOT_FOUND, "%s: no such file; the variable %s names it as the plugin "
@@ -110,7 +57,7 @@ ath_status ath_pjrt_find(const ath_pjrt_kind *kind, char out[ATH_PATH_MAX]) {
   if (ath_path_exists(out)) return ATH_OK;
   char found[ATH_PATH_MAX];
   for (size_t i = 0; kind->installed[i] != NULL; i++) {
-    if (!find_installed(kind->installed[i], found)) continue;
+    if (!ath_plugins_installed(kind->installed[i], found)) continue;
     memcpy(out, found, sizeof found);
     return ATH_OK;
   }

@@ -20,9 +20,7 @@ extern const ath_pjrt_kind ath_pjrt_kinds[];
 /* The kind of a device name, or NULL. */
 const ath_pjrt_kind *ath_pjrt_kind_find(const char *device);
 
-/* $XDG_DATA_HOME/athanor/plugins, or ~/.local/share/athanor/plugins. */
-ath_status ath_pjrt_folder(char out[ATH_PATH_MAX]) ATH_MUST_CHECK;
-/* The kind's file in that folder, whether it is there or not. */
+/* The kind's file in the user's folder of plugins, whether it is there or not. */
 ath_status ath_pjrt_folder_file(const ath_pjrt_kind *kind, char out[ATH_PATH_MAX])
     ATH_MUST_CHECK;
 
