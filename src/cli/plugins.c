@@ -83,13 +83,14 @@ static ath_status describe_duckdb(const void *context, ath_buffer *out) {
   const bool *json = context;
   ATH_TRY(ath_duckdb_load(&db, path));
   ath_wheel_origin(path, origin, sizeof origin);
+  const char *from = origin[0] != '\0' ? ", from the wheel " : "";
   if (!*json)
     return ath_buffer_format(out, "%s\n         DuckDB %s, reads parquet and SQL%s%s", path,
-                             db->library_version(), origin[0] != '\0' ? ", from the wheel " : "",
-                             origin);
+                             db->library_version(), from, origin);
   ATH_TRY(ath_buffer_string(out, "\"path\": "));
   ATH_TRY(ath_buffer_json(out, path, strlen(path)));
-  return ath_buffer_format(out, ", \"version\": \"%s\", \"error\": null", db->library_version());
+  return ath_buffer_format(out, ", \"version\": \"%s\", \"error\": null",
+                           db->library_version());
 }
 
 static ath_status list_duckdb(bool json, ath_buffer *out) {
@@ -141,8 +142,8 @@ const ath_command ath_command_plugins_list = {
       "  3. Python wheels: the active environment ($VIRTUAL_ENV), ~/.local, /usr/local, /usr; for\n"
       "     the TPU also /usr/lib/libtpu.so and /lib/libtpu.so\n"
       "A plugin anywhere else is a device itself: --device /path/to/plugin.so\n"
-      "DuckDB is looked for likewise: ATHANOR_DUCKDB, that folder, libduckdb.so of the system, and\n"
-      "the Python wheel duckdb.\n\n"
+      "DuckDB is looked for likewise: ATHANOR_DUCKDB, that folder, libduckdb.so of the system,\n"
+      "and the Python wheel duckdb.\n\n"
       "Example:\n"
       "  athanor plugins list",
   .run = run_list,

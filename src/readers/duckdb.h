@@ -61,7 +61,7 @@ typedef struct ath_duckdb {
  *   2. duckdb/duckdb.so in the user's folder of plugins, where `plugins install duckdb` puts it
  *   3. libduckdb.so, where the system has libraries
  *   4. the Python wheel duckdb, in the places of storage/plugins.h
- * ATH_UNSUPPORTED tells them, and how to install it. `path`, which may be NULL, gets where it is. */
+ * ATH_UNSUPPORTED tells them, and how to install it. `path`, which may be NULL, gets the place. */
 ath_status ath_duckdb_load(const ath_duckdb **out, char *path) ATH_MUST_CHECK;
 
 /* Where the library is in the user's folder, and in the wheel. */

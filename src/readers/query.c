@@ -1,7 +1,8 @@
 /* query.c: the rows of a parquet file or of an SQL query, through DuckDB.
  *
- * DuckDB computes on one thread and hands over rows as they come, so that their order is always the
- * same and memory does not grow with their number; encoding, which comes after, takes all threads. */
+ * DuckDB computes on one thread and hands over rows as they come, so that their order is always
+ * the same and memory does not grow with their number; encoding, which comes after, takes all
+ * threads. */
 #include "readers/query.h"
 
 #include <stdlib.h>
@@ -135,8 +136,8 @@ static ath_status find_column(const ath_query *self, const char *file, const cha
   if (*name != NULL) return ATH_OK;
   list_columns(self, names);
   if (wanted == NULL)
-    return ath_fail(ATH_INVALID, "%s: which column has the text? There are: %s; name it by %s", file,
-                    names, option);
+    return ath_fail(ATH_INVALID, "%s: which column has the text? There are: %s; name it by %s",
+                    file, names, option);
   return ath_fail(ATH_INVALID, "%s: no column is named \"%s\"; there are: %s; %s names another",
                   file, wanted, names, option);
 }

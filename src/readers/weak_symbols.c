@@ -1,9 +1,9 @@
 /* weak_symbols.c: loading a Python module as a library, without Python.
  *
- * A module is linked against the interpreter that loads it. Its missing functions would be looked for
- * when they are called, which never happens here; but its missing data, like PyExc_ValueError, are
- * looked for at once, and loading fails. Of weak symbols the loader takes 0 (System V ABI, symbol
- * table). The file stays as it was distributed, so that its checksum stays that of the wheel. */
+ * A module is linked against the interpreter that loads it. Its missing functions would be looked
+ * for when they are called, which never happens here; but its missing data, like PyExc_ValueError,
+ * are looked for at once, and loading fails. Of weak symbols the loader takes 0 (System V ABI,
+ * symbol table). The file stays as it was distributed, and so does its checksum. */
 #include "readers/weak_symbols.h"
 
 #include <dlfcn.h>
