@@ -70,8 +70,8 @@ def folder(tmp_path_factory, texts):
     return path
 
 
-FORMS = ["a.txt", "cr.txt", *(f"a.txt.{name}" for name in PACKERS), "a.jsonl", "a.jsonl.zst", "a.csv",
-         "a.csv.gz", "a.tsv", "a.parquet"]
+FORMS = ["a.txt", "cr.txt", *(f"a.txt.{name}" for name in PACKERS), "a.jsonl", "a.jsonl.zst",
+         "a.csv", "a.csv.gz", "a.tsv", "a.parquet"]
 
 
 def shown(*words, **more):
