@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define FAST __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define FAST __attribute__((target("avx2,bmi,bmi2,popcnt")))
 
 enum { LANES = 8, BLOCK = 64, VECTOR = 16, GROUP_ROOM = 2 * VECTOR, ROWS = 1 << 12 };
 
@@ -80,8 +80,7 @@ static const tables *tables_get(void) {
 
 bool ath_varints_has_fast(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-         __builtin_cpu_supports("popcnt");
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
 /* --- writing ------------------------------------------------------------------------------- */
@@ -276,7 +275,7 @@ static size_t take_numbers(const uint8_t *block, uint64_t ends, int32_t *values,
   }
   if (i == count) return at;
   take_singly(block + at, ends >> at, values + i, count - i);
-  return 64 - (size_t)_lzcnt_u64(ends);
+  return 64 - (size_t)__builtin_clzll(ends);
 }
 
 /* By blocks of 64 bytes that begin where a number does. The last one is copied, so that nothing is
@@ -303,7 +302,7 @@ void ath_varints_take_fast(const uint8_t *bytes, size_t length, size_t *at, int3
     uint64_t more = top_bits(block), ends = ~more;
     size_t found = (size_t)_mm_popcnt_u64(ends);
     if (ends == 0 || found > capacity - *count) return;
-    size_t used = 64 - (size_t)_lzcnt_u64(ends);
+    size_t used = 64 - (size_t)__builtin_clzll(ends);
     uint64_t inside = _bzhi_u64(more, (unsigned)used); /* five bytes have four such in a row */
     if ((inside & inside >> 1 & inside >> 2 & inside >> 3) != 0) return;
     if (left > BLOCK && found >= 4) found -= found % 4;
