@@ -155,7 +155,8 @@ bool ath_gcs_decode_crc(const char *base64, uint32_t *crc) {
   struct base64_decode_ctx context;
   uint8_t bytes[BASE64_DECODE_LENGTH(8)];
   size_t length = sizeof bytes;
-  if (base64 == NULL || strnlen(base64, 8) < 8) return false;
+  if (base64 == NULL || strnlen(base64, 8) < 8 || (base64[8] != '\0' && base64[8] != ','))
+    return false;
   base64_decode_init(&context);
   if (!base64_decode_update(&context, &length, bytes, 8, base64) ||
       !base64_decode_final(&context) || length != 4)
@@ -190,7 +191,7 @@ bool ath_gcs_read_info(const json_t *root, ath_object_info *out) {
   *out = (ath_object_info){0};
   if (!read_number(root, "size", &out->size)) return false;
   if (!read_number(root, "generation", &out->version)) out->version = 0;
-  out->has_crc = ath_gcs_decode_crc(json_string_value(json_object_get(root, "crc32c")),
-                                    &out->crc32c);
-  return true;
+  const json_t *crc = json_object_get(root, "crc32c");
+  out->has_crc = ath_gcs_decode_crc(json_string_value(crc), &out->crc32c);
+  return out->has_crc || crc == NULL;
 }

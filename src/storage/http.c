@@ -115,20 +115,13 @@ static ath_status give(transfer *self, char *bytes, size_t room, size_t *count) 
   return ATH_OK;
 }
 
+/* Without a way to go back curl cannot send a body again by itself where a connection that it had
+ * kept ends without an answer: whether the server acted on the first is the caller's question. */
 static size_t on_room(char *bytes, size_t size, size_t count, void *context) {
   transfer *self = context;
   size_t given = 0;
   self->status = give(self, bytes, size * count, &given);
   return self->status == ATH_OK ? given : CURL_READFUNC_ABORT;
-}
-
-/* curl sends a body again when a connection that it had kept turns out to be closed. */
-static int on_seek(void *context, curl_off_t offset, int origin) {
-  transfer *self = context;
-  if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > self->request->size)
-    return CURL_SEEKFUNC_FAIL;
-  self->sent = (uint64_t)offset;
-  return CURL_SEEKFUNC_OK;
 }
 
 static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total,
@@ -182,8 +175,6 @@ static void set_request(transfer *run, struct curl_slist *headers) {
     set(self->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->size);
     set(self->easy, CURLOPT_READFUNCTION, on_room);
     set(self->easy, CURLOPT_READDATA, run);
-    set(self->easy, CURLOPT_SEEKFUNCTION, on_seek);
-    set(self->easy, CURLOPT_SEEKDATA, run);
   }
   set(self->easy, CURLOPT_HEADERFUNCTION, on_line);
   set(self->easy, CURLOPT_HEADERDATA, run);

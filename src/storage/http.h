@@ -43,7 +43,7 @@ typedef struct ath_http_request {
   const volatile sig_atomic_t *stop; /* or NULL */
 
   /* What is sent: `body`, or what `read` brings, of `size` bytes in all. `read` may be asked to
-   * begin again (at == 0), where a redirect or a connection found closed repeats the body. */
+   * begin again (at == 0), where a redirect repeats the body. */
   const void *body;
   uint64_t size;
   ath_status (*read)(void *context, uint64_t at, void *bytes, size_t room, size_t *count);

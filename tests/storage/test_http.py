@@ -113,13 +113,24 @@ def test_a_connection_is_kept(server):
     assert len(server.asked) == 20 and server.connections == 1
 
 
-def test_a_body_is_sent_again_when_the_kept_connection_was_closed(server):
+def test_a_connection_that_was_closed_is_opened_again(server):
     def answer(handler):
         handler.say(200, b"ok")
         handler.close_connection = True
     server.routes["/f"] = answer
-    assert ask("PUT", server.url + "/f", body=100_000, times=3)["code"] == 0
+    assert ask("PUT", server.url + "/f", body=100_000, times=3, retry=1)["code"] == 0
     assert [len(a[3]) for a in server.asked] == [100_000] * 3
+
+
+def test_a_body_without_an_answer_is_not_sent_again_unasked(server):
+    def answer(handler):
+        if len(server.asked) == 1:
+            return handler.say(200)
+        handler.close_connection = True
+        return None
+    server.routes["/f"] = answer
+    assert ask("POST", server.url + "/f", body=1000, times=2)["code"] == 9
+    assert len(server.asked) == 2
 
 
 def test_the_token_goes_along_within_an_origin_and_never_to_another(server, other):
