@@ -198,10 +198,17 @@ const ath_command ath_command_data_prepare = {
     "manifest.json. Memory does not grow with the text. A run that was interrupted is continued\n"
     "by the same command; the first Ctrl-C ends it within a few MB of text, with exit code 13, a\n"
     "second one at once.\n\n"
+    "Several processes share the work under mpirun, or as the workers of a job array: each encodes\n"
+    "its pieces of the text into OUTPUT/pieces, and whoever is last writes the shards (under mpirun\n"
+    "all do). The files are those of one process, whatever the number of workers. Whoever was\n"
+    "killed is started again by the same command; --worker merge writes the shards alone. Leaving\n"
+    "out duplicates goes the same way, and takes room on the disk for two bytes a token.\n\n"
     "Examples:\n"
     "  athanor data prepare --tokenizer run/tokenizer --input text.txt --max-length 128 \\\n"
     "    --output run/data\n"
     "  athanor data prepare --tokenizer run/tokenizer --output run/data --text-column review \\\n"
-    "    --on-error skip 'reviews/*.jsonl.gz'",
+    "    --on-error skip 'reviews/*.jsonl.gz'\n"
+    "  athanor data prepare --tokenizer run/tokenizer --output run/data --deduplicate near \\\n"
+    "    --validation-by text --worker $SLURM_ARRAY_TASK_ID/16 'text/*.txt'",
   .run = run_prepare,
 };

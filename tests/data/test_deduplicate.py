@@ -46,7 +46,8 @@ class Job:
                 other = list(words)
                 for _ in range(draw.choice([0, 0, 1, 1, 2, 4, 8])):
                     other[draw.randrange(len(other))] = draw.choice(vocabulary)
-                self.lines.append(draw.choice(["", " "]) + " ".join(other) + draw.choice(["", "\t"]))
+                space = draw.choice(["", " "]), draw.choice(["", "\t"])
+                self.lines.append(space[0] + " ".join(other) + space[1])
         draw.shuffle(self.lines)
         self.text.write_text("\n".join(self.lines) + "\n")
         run("tokenizer", "train", "--model", "wordlevel", "--vocab-size", 3100, "--input",
