@@ -77,7 +77,7 @@ typedef struct ath_hub_pull_options {
   const char *const *include, *const *exclude; /* patterns, then NULL; or NULL */
   const char *token;                           /* NULL: the user's own */
   int workers;                                 /* downloads at a time; 0: 4 */
-  bool brief;   /* gives up soon where no server answers */
+  bool brief;   /* gives up soon where no server answers at all */
   const volatile sig_atomic_t *stop;
 } ath_hub_pull_options;
 

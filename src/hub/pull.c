@@ -13,8 +13,8 @@
 enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 32 };
 #define LOOK_SECONDS 0.1
 
-/* Where it is not sure that the Hub is meant, nobody should wait long to be told that it is not
- * there. */
+/* Where it is not sure that the Hub is meant, or the cache may do, nobody should wait long to be
+ * told that no server answers. */
 static const ath_retry_policy brief_policy = {.tries = 2, .first = 0.5, .longest = 1,
                                               .deadline = 15};
 
@@ -162,11 +162,19 @@ static ath_status look_in_cache(pull *self) {
 
 /* --- pull --------------------------------------------------------------------------------- */
 
+static ath_status find_commit(pull *self, ath_hub *hub) {
+  const char *revision = self->place->revision;
+  bool known = ath_hub_cache_commit(&self->cache, revision, self->tree.commit);
+  if (ath_hub_is_hex(revision, ATH_GIT_DIGITS)) return ATH_OK;
+  if (known || self->options->brief) hub->policy = brief_policy;
+  ath_status status = ath_hub_resolve(hub, self->place, self->tree.commit, NULL);
+  hub->policy = ath_retry_default;
+  return status;
+}
+
 static ath_status ask_and_fetch(pull *self, ath_hub *hub) {
   const ath_hub_place *place = self->place;
-  if (!ath_hub_is_hex(place->revision, ATH_GIT_DIGITS))
-    ATH_TRY(ath_hub_resolve(hub, place, self->tree.commit, NULL));
-  else memcpy(self->tree.commit, place->revision, ATH_HUB_COMMIT_MAX);
+  ATH_TRY(find_commit(self, hub));
   ATH_TRY(list(self, hub));
   ATH_TRY(ath_hub_tree_choose(&self->tree, place, self->options));
   ath_hub_transfer_init(&self->transfer, "pulling", place->id, false);
@@ -180,7 +188,6 @@ static ath_status ask_and_fetch(pull *self, ath_hub *hub) {
 static ath_status ask(pull *self) {
   ath_hub *hub = NULL;
   ATH_TRY(ath_hub_open(self->options->token, false, self->options->stop, &hub));
-  if (self->options->brief) hub->policy = brief_policy;
   ath_status status = ask_and_fetch(self, hub);
   ath_hub_close(hub);
   return status;

@@ -251,7 +251,7 @@ def test_faults_on_the_way_are_lived_with(stand_in, env, model, tmp_path):
 def test_as_long_is_waited_as_the_hub_says(stand_in, env, model):
     began = time.monotonic()
     run(env, "hub", "pull", "tester/none")  # its Retry-After is a second
-    assert 1 <= time.monotonic() - began < 5
+    assert 1 <= time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("stand_in", [["--fail", "GET .*revision:404:1"],
