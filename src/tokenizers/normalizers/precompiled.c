@@ -22,7 +22,7 @@
 #include "tokenizers/normalizers/kinds.h"
 #include "tokenizers/normalizers/rewrite.h"
 
-enum { GRAPHEME_MAX = 5, KNOWN_MARK = 0x300 };
+enum { GRAPHEME_MAX = 5, KNOWN_MARK = 0x300, ALONE_END = 0x10000 };
 
 typedef struct precompiled {
   const char *base64;
@@ -32,6 +32,8 @@ typedef struct precompiled {
   const char *strings; /* NUL-terminated */
   size_t strings_length;
   bool plain[128];     /* ASCII that stays as it is */
+  uint64_t alone[ALONE_END / 64]; /* bits for code points that stay, and are graphemes of their own
+                                     between others of these */
 } precompiled;
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -59,6 +61,33 @@ static const char *replacement(const precompiled *self, const char *bytes, size_
   if (value < 0 || (size_t)value >= self->strings_length) return NULL;
   const char *string = self->strings + value;
   return ath_utf8_continues(string[0]) ? NULL : string;
+}
+
+/* Marks that Unicode got after version 15, utf8proc's, and the reference knows. */
+static bool is_new_mark(utf8proc_int32_t c) {
+  static const utf8proc_int32_t ranges[][2] = {
+    {0x897, 0x897}, {0x1ACF, 0x1ADD}, {0x1AE0, 0x1AEB}, {0x10D69, 0x10D6D}, {0x10EFA, 0x10EFC},
+    {0x113B8, 0x113C0}, {0x113C2, 0x113C2}, {0x113C5, 0x113C5}, {0x113C7, 0x113CA},
+    {0x113CC, 0x113D0}, {0x113D2, 0x113D2}, {0x113E1, 0x113E2}, {0x11B60, 0x11B67},
+    {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F}, {0x1E5EE, 0x1E5EF}, {0x1E6E3, 0x1E6E3},
+    {0x1E6E6, 0x1E6E6}, {0x1E6EE, 0x1E6EF}, {0x1E6F5, 0x1E6F5},
+  };
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && c >= ranges[i][0]; i++)
+    if (c <= ranges[i][1]) return true;
+  return false;
+}
+
+/* Two neighbours without any property that joins graphemes (UAX 29, GB999) are two graphemes. */
+static void find_alone(precompiled *self) {
+  for (uint32_t c = 0x80; c < ALONE_END; c++) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    char bytes[4];
+    size_t length = ath_character_write(c, bytes);
+    bool other = utf8proc_get_property((utf8proc_int32_t)c)->boundclass ==
+                 UTF8PROC_BOUNDCLASS_OTHER;
+    if (other && !is_new_mark((utf8proc_int32_t)c) && replacement(self, bytes, length) == NULL)
+      self->alone[c / 64] |= UINT64_C(1) << (c & 63);
+  }
 }
 
 static ath_status unpack(const ath_json *json, const uint8_t *blob, size_t size,
@@ -105,6 +134,7 @@ static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
     char byte = (char)c;
     self->plain[c] = replacement(self, &byte, 1) == NULL;
   }
+  find_alone(self);
   *data = self;
   return ATH_OK;
 }
@@ -190,20 +220,6 @@ static ath_status replace(progress *self, size_t from, size_t to, const char *co
   return ATH_OK;
 }
 
-/* Marks that Unicode got after version 15, utf8proc's, and the reference knows. */
-static bool is_new_mark(utf8proc_int32_t c) {
-  static const utf8proc_int32_t ranges[][2] = {
-    {0x897, 0x897}, {0x1ACF, 0x1ADD}, {0x1AE0, 0x1AEB}, {0x10D69, 0x10D6D}, {0x10EFA, 0x10EFC},
-    {0x113B8, 0x113C0}, {0x113C2, 0x113C2}, {0x113C5, 0x113C5}, {0x113C7, 0x113CA},
-    {0x113CC, 0x113D0}, {0x113D2, 0x113D2}, {0x113E1, 0x113E2}, {0x11B60, 0x11B67},
-    {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F}, {0x1E5EE, 0x1E5EF}, {0x1E6E3, 0x1E6E3},
-    {0x1E6E6, 0x1E6E6}, {0x1E6EE, 0x1E6EF}, {0x1E6F5, 0x1E6F5},
-  };
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && c >= ranges[i][0]; i++)
-    if (c <= ranges[i][1]) return true;
-  return false;
-}
-
 bool ath_graphemes_part(uint32_t before, uint32_t after) {
   utf8proc_int32_t next = (utf8proc_int32_t)after;
   return utf8proc_grapheme_break((utf8proc_int32_t)before, is_new_mark(next) ? KNOWN_MARK : next);
@@ -237,6 +253,19 @@ static ath_status rewrite_grapheme(progress *self, size_t from, size_t to) {
   return ATH_OK;
 }
 
+/* How many of the first bytes are characters that stay, each a grapheme of its own; the last of them
+ * only where nothing follows. */
+static size_t alone_prefix(const precompiled *self, const char *bytes, size_t length) {
+  size_t last = 0;
+  for (size_t at = 0; at < length;) {
+    uint32_t c = ath_character_at(bytes, at);
+    if (c >= ALONE_END || (self->alone[c / 64] >> (c & 63) & 1) == 0) return last;
+    last = at;
+    at += ath_character_length(bytes[at]);
+  }
+  return length;
+}
+
 /* How many of the first bytes are ASCII that stays, and no part of a grapheme with what follows. */
 static size_t plain_prefix(const precompiled *self, const char *bytes, size_t length) {
   size_t at = 0;
@@ -252,6 +281,9 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
     size_t plain = plain_prefix(self.map, text->bytes + at, text->length - at);
     ATH_TRY(keep(&self, at, at + plain));
     at += plain;
+    size_t alone = alone_prefix(self.map, text->bytes + at, text->length - at);
+    ATH_TRY(keep(&self, at, at + alone));
+    at += alone;
     if (at == text->length) break;
     size_t end = grapheme_end(text, at);
     ATH_TRY(rewrite_grapheme(&self, at, end));
