@@ -1,5 +1,5 @@
-/* json_document.c: finding a model's "vocab" and "merges" in the file's bytes, and the tree of what
- * is around them. */
+/* json_document.c: finding a model's "vocab" and "merges" and a normaliser's character map in the
+ * file's bytes, and the tree of what is around them. */
 #include "tokenizers/json_document.h"
 
 #include <assert.h>
@@ -95,6 +95,38 @@ static void add_section(ath_json_document *self, const member *found, const char
   }
 }
 
+static bool is_base64(const char *at, const char *end) {
+  static const bool letters[256] = {
+      ['+'] = true, ['/'] = true, ['='] = true, ['0' ... '9'] = true, ['A' ... 'Z'] = true,
+      ['a' ... 'z'] = true};
+  bool all = true;
+  for (; at < end; at++) all &= letters[(uint8_t)*at];
+  return all;
+}
+
+static const char *find_string(const char *at, const char *end, const char *string) {
+  return memmem(at, (size_t)(end - at), string, strlen(string));
+}
+
+/* The string behind the key "precompiled_charsmap" of a normaliser, or of one in a list of them. (A
+ * string that holds this would escape its quotes.) What is nested deeper or odd stays in the
+ * tree. */
+static void add_map(ath_json_document *self, const char *value, const char *value_end) {
+  static const char key[] = "\"" ATH_JSON_MAP "\"", list[] = "\"normalizers\"";
+  const char *at = find_string(value, value_end, key), *inner = find_string(value, value_end, list);
+  if (at == NULL || self->section_count == ATH_JSON_SECTIONS) return;
+  if (inner != NULL && find_string(inner + 1, value_end, list) != NULL) return;
+  at = skip_space(at + strlen(key), value_end);
+  if (at == value_end || *at != ':') return;
+  at = skip_space(at + 1, value_end);
+  if (at == value_end || *at != '"') return;
+  const char *end = memchr(at + 1, '"', (size_t)(value_end - at - 1));
+  if (end == NULL || !is_base64(at + 1, end) || find_string(end, value_end, key) != NULL) return;
+  self->sections[self->section_count++] = (ath_json_section){
+      .key = ATH_JSON_MAP, .from = (size_t)(at - self->file.bytes),
+      .to = (size_t)(end + 1 - self->file.bytes), .read = true};
+}
+
 /* The members of the model are walked before its end is known, so that its sections, nearly all of
  * the file, are passed over once. */
 static void find_sections(ath_json_document *self, size_t mark) {
@@ -109,12 +141,13 @@ static void find_sections(ath_json_document *self, size_t mark) {
     }
     at = skip_value(found.value, end);
     if (inside && at != NULL) add_section(self, &found, at);
+    if (!inside && at != NULL && is_key(&found, "normalizer")) add_map(self, found.value, at);
   }
 }
 
 /* --- the tree ------------------------------------------------------------------------------ */
 
-/* The file's text with "{}" or "[]" for each section. */
+/* The file's text with "{}", "[]" or "\"\"" for each section. */
 static ath_status leave_out(const ath_json_document *self, size_t mark, ath_buffer *out) {
   const char *bytes = self->file.bytes;
   size_t from = mark;
@@ -136,6 +169,15 @@ static size_t place_in_file(const ath_json_document *self, size_t mark, size_t p
   return place;
 }
 
+/* The character map's place in a normaliser, or in one of a list of them. */
+static const json_t *find_map(const json_t *normalizer) {
+  const json_t *map = json_object_get(normalizer, ATH_JSON_MAP);
+  const json_t *list = json_object_get(normalizer, "normalizers");
+  for (size_t i = 0; map == NULL && i < json_array_size(list); i++)
+    map = json_object_get(json_array_get(list, i), ATH_JSON_MAP);
+  return map;
+}
+
 static ath_status parse(ath_json_document *self, const char *path) {
   size_t mark = ath_json_mark(&self->file);
   ath_buffer rest = ath_buffer_make(self->file.maximum);
@@ -153,7 +195,9 @@ static ath_status parse(ath_json_document *self, const char *path) {
   self->root = (ath_json){.value = self->tree, .key = path, .document = self};
   const json_t *model = json_object_get(self->tree, "model");
   for (size_t i = 0; i < self->section_count; i++)
-    self->sections[i].value = json_object_get(model, self->sections[i].key);
+    self->sections[i].value = strcmp(self->sections[i].key, ATH_JSON_MAP) == 0
+                                  ? find_map(json_object_get(self->tree, "normalizer"))
+                                  : json_object_get(model, self->sections[i].key);
   return ath_json_object(&self->root);
 }
 
@@ -177,6 +221,17 @@ ath_json_section *ath_json_document_section(ath_json_document *self, const json_
   for (size_t i = 0; self != NULL && i < self->section_count; i++)
     if (self->sections[i].value == value) return &self->sections[i];
   return NULL;
+}
+
+ath_status ath_json_document_string(const ath_json *json, const char **bytes, size_t *length) {
+  ATH_TRY(ath_json_string(json, bytes, length));
+  const ath_json *root = json;
+  while (root->parent != NULL) root = root->parent;
+  const ath_json_section *section = ath_json_document_section(root->document, json->value);
+  if (section == NULL) return ATH_OK;
+  *bytes = root->document->file.bytes + section->from + 1;
+  *length = section->to - section->from - 2;
+  return ATH_OK;
 }
 
 ath_status ath_json_document_check(const ath_json_document *self) {

@@ -22,9 +22,14 @@ static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
 /* `before` is 1 for digits before the point, which move it when they do not count; else 0. */
 static const char *read_digits(const char *at, int before, decimal *out) {
+  for (; is_digit(*at) && out->digits < UINT64_MAX / 10; at++) { /* cannot overflow */
+    out->digits = out->digits * 10 + (uint64_t)(*at - '0');
+    out->power += before - 1;
+  }
   for (bool full = false; is_digit(*at); at++) {
     uint64_t digit = (uint64_t)(*at - '0');
-    full |= out->digits > (UINT64_MAX - digit) / 10;
+    full |= out->digits >= UINT64_MAX / 10 &&
+            (out->digits > UINT64_MAX / 10 || digit > UINT64_MAX % 10);
     if (!full) out->digits = out->digits * 10 + digit;
     out->power += before - !full;
   }

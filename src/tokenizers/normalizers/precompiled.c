@@ -18,6 +18,7 @@
 
 #include "base/utf8.h"
 #include "tokenizers/characters.h"
+#include "tokenizers/json_document.h"
 #include "tokenizers/normalizers/forms.h"
 #include "tokenizers/normalizers/kinds.h"
 #include "tokenizers/normalizers/rewrite.h"
@@ -113,21 +114,43 @@ static ath_status unpack(const ath_json *json, const uint8_t *blob, size_t size,
   return ATH_OK;
 }
 
+/* Groups of four letters that stand for themselves are many; what is left, and all that is odd, is
+ * nettle's. */
+static bool decode(const char *text, size_t length, uint8_t *out, size_t *size) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  uint8_t values[256];
+  memset(values, 0xFF, sizeof values);
+  for (unsigned i = 0; i < 64; i++) values[(uint8_t)letters[i]] = (uint8_t)i;
+  const uint8_t *at = (const uint8_t *)text, *end = at + length;
+  uint8_t *to = out;
+  for (; end - at >= 8; at += 4, to += 3) {
+    uint8_t a = values[at[0]], b = values[at[1]], c = values[at[2]], d = values[at[3]];
+    if ((a | b | c | d) > 63) break;
+    to[0] = (uint8_t)(a << 2 | b >> 4);
+    to[1] = (uint8_t)(b << 4 | c >> 2);
+    to[2] = (uint8_t)(c << 6 | d);
+  }
+  struct base64_decode_ctx context;
+  size_t left = (size_t)(end - at);
+  *size = BASE64_DECODE_LENGTH(left);
+  base64_decode_init(&context);
+  if (!base64_decode_update(&context, size, to, left, (const char *)at)) return false;
+  *size += (size_t)(to - out);
+  return base64_decode_final(&context) != 0;
+}
+
 static ath_status read(const ath_json *json, ath_arena *arena, void **data) {
   static const char *const known[] = {"type", "precompiled_charsmap", NULL};
   ath_json_check_keys(json, known);
   ath_json map = ath_json_member(json, "precompiled_charsmap");
   precompiled *self = ath_arena_alloc(arena, sizeof *self);
   if (self == NULL) return ATH_NO_MEMORY;
-  ATH_TRY(ath_json_string(&map, &self->base64, &self->base64_length));
+  ATH_TRY(ath_json_document_string(&map, &self->base64, &self->base64_length));
   self->base64 = ath_arena_string_n(arena, self->base64, self->base64_length);
   uint8_t *blob = ath_arena_alloc(arena, BASE64_DECODE_LENGTH(self->base64_length) + 1);
   if (self->base64 == NULL || blob == NULL) return ATH_NO_MEMORY;
-  struct base64_decode_ctx context;
-  size_t size = BASE64_DECODE_LENGTH(self->base64_length);
-  base64_decode_init(&context);
-  if (!base64_decode_update(&context, &size, blob, self->base64_length, self->base64) ||
-      !base64_decode_final(&context))
+  size_t size;
+  if (!decode(self->base64, self->base64_length, blob, &size))
     return ath_json_fail(&map, ATH_INVALID, "not base64");
   ATH_TRY(unpack(&map, blob, size, arena, self));
   for (int c = 0; c < 128; c++) {
@@ -253,8 +276,8 @@ static ath_status rewrite_grapheme(progress *self, size_t from, size_t to) {
   return ATH_OK;
 }
 
-/* How many of the first bytes are characters that stay, each a grapheme of its own; the last of them
- * only where nothing follows. */
+/* How many of the first bytes are characters that stay, each a grapheme of its own; the last of
+ * them only where nothing follows. */
 static size_t alone_prefix(const precompiled *self, const char *bytes, size_t length) {
   size_t last = 0;
   for (size_t at = 0; at < length;) {
