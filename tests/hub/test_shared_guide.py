@@ -1,5 +1,6 @@
 """The guides' whole job, examples/wikitext-103.yaml, small: the data set as parquet on the given
 stand-in for the Hub, shards, a model, its push, and answers."""
+import os
 import pathlib
 
 import pyarrow
@@ -7,8 +8,10 @@ import pyarrow.parquet
 import pytest
 
 from little_hub import run, succeed
-from test_shared_hub import SHARED, client, env, stand_in  # noqa: F401 (fixtures)
+from test_shared_hub import client, env, stand_in  # noqa: F401 (fixtures)
 
+DUCKDB = next(pathlib.Path(pyarrow.__file__).parents[1].glob("_duckdb*.so"))
+SHARED = pathlib.Path(os.environ["ATHANOR_SHARED"])
 FILE = pathlib.Path(__file__).resolve().parents[2] / "examples/wikitext-103.yaml"
 SMALL = ["hub_id=tester/roberta-small", "vocab_size=600", "max_length=32", "hidden_size=16",
          "num_hidden_layers=1", "num_attention_heads=2", "intermediate_size=32", "max_steps=60",
@@ -37,7 +40,7 @@ def published(env, tmp_path):  # noqa: F811
 
 def job(env, output, *more):  # noqa: F811
     words = [word for name in SMALL for word in ("--set", name)]
-    code, out, err = run(env, "run", FILE, "--output-dir", output, *words, *more)
+    code, out, err = run({**env, "ATHANOR_DUCKDB": str(DUCKDB)}, "run", FILE, "--output-dir", output, *words, *more)
     assert code == 0, err
     return sum(line.startswith("$ ") for line in err.splitlines()), out
 
