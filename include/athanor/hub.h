@@ -97,8 +97,8 @@ ath_status ath_hub_pull(const ath_hub_place *place, const ath_hub_pull_options *
 
 /* --- push --------------------------------------------------------------------------------- */
 
-/* A file, or a folder with all below it, and the name that it gets in the repository; NULL or "":
- * a file keeps its own, a folder's files lie at the top. .git and .cache are left out. */
+/* A file, or a folder with all below it but .git, .cache and .athanor, and the name that it gets in
+ * the repository; NULL or "": a file keeps its own, a folder's files lie at the top. */
 typedef struct ath_hub_source {
   const char *local, *remote;
   const char *const *include, *const *exclude; /* patterns of names in the folder */

@@ -24,6 +24,19 @@ static bool is_output_option(const char *word) {
   return strcmp(word, "--output") == 0 || strcmp(word, "--output-dir") == 0;
 }
 
+/* The word, or what stands for a token that nobody else is to read. */
+static const char *shown_word(const ath_stage *stage, int i) {
+  static const char *const secret[] = {"--hub-token", "--token"};
+  const char *word = stage->words[i], *before = i > 0 ? stage->words[i - 1] : "";
+  for (size_t s = 0; s < sizeof secret / sizeof *secret; s++) {
+    size_t length = strlen(secret[s]);
+    if (strcmp(before, secret[s]) == 0 ||
+        (strncmp(word, secret[s], length) == 0 && word[length] == '='))
+      return "***";
+  }
+  return word;
+}
+
 /* The folder or file that the stage leaves behind; NULL for one that only tells or sends. */
 static const char *output_of(const ath_stage *stage) {
   for (int i = 0; i + 1 < stage->count; i++)
@@ -70,7 +83,7 @@ static ath_status describe(const ath_stage *stage, json_t **out) {
   json_t *command = json_array(), *inputs = json_array();
   ath_status status = ATH_OK;
   for (int i = 0; i < stage->count && status == ATH_OK; i++)
-    if (json_array_append_new(command, json_string(stage->words[i])) != 0)
+    if (json_array_append_new(command, json_string(shown_word(stage, i))) != 0)
       status = ath_fail(ATH_INVALID, "\"%.80s\" is not valid UTF-8", stage->words[i]);
   if (status == ATH_OK) status = add_inputs(stage, inputs);
   *out = json_pack("{s:o, s:o}", "command", command, "inputs", inputs);
@@ -111,7 +124,7 @@ static void print_command(const ath_stage *stage, FILE *to) {
                               "_-./:=,%+@";
   fprintf(to, "athanor");
   for (int i = 0; i < stage->count; i++) {
-    const char *word = stage->words[i];
+    const char *word = shown_word(stage, i);
     if (*word != '\0' && word[strspn(word, PLAIN)] == '\0') {
       fprintf(to, " %s", word);
       continue;

@@ -65,7 +65,8 @@ typedef struct walk {
 static ath_status walk_folder(walk *self, const char *folder, const char *name);
 
 static bool is_left_out(const char *name) {
-  return strcmp(name, ".git") == 0 || strcmp(name, ".cache") == 0;
+  return strcmp(name, ".git") == 0 || strcmp(name, ".cache") == 0 ||
+         strcmp(name, ".athanor") == 0;
 }
 
 /* `name` is the entry's name relative to the source's folder. */

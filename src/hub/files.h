@@ -22,7 +22,8 @@ typedef struct ath_hub_files {
 } ath_hub_files;
 
 void ath_hub_files_free(ath_hub_files *self); /* an empty one is allowed */
-/* A file, or what a folder holds, but for .git, .cache and links to other folders. */
+/* A file, or what a folder holds, but for .git, .cache, .athanor (what `athanor run` notes)
+ * and links to other folders. */
 ath_status ath_hub_files_add(ath_hub_files *self, const ath_hub_source *source) ATH_MUST_CHECK;
 
 /* Computes oid unless it is known for this `large`. */

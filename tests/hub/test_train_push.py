@@ -130,6 +130,25 @@ def test_a_private_repository_and_another_token_are_asked_for(hub, env, data, tm
     assert not any(TOKEN.encode() in content for content in hub.files.values())
 
 
+def test_a_token_in_a_file_of_stages_is_neither_shown_nor_noted(hub, env, data, tmp_path):
+    """`run`, as all here, sees to it that the token is in no output."""
+    stages = tmp_path / "stages.yaml"
+    words = iter(training(data, tmp_path / "one", "--hub-strategy", "end", "--hub-token", TOKEN)[1:])
+    options = {word: True if word == "--push-to-hub" else next(words) for word in words}
+    stages.write_text("".join([
+        f"output_dir: {tmp_path}/all\nstages:\n  - train:\n",
+        *(f"      {name[2:].replace('-', '_')}: {json.dumps(value, default=str)}\n"
+          for name, value in options.items()),
+        f"  - hub push:\n      arguments: [two, {tmp_path}/all]\n"]))
+    none = {k: v for k, v in env.items() if k != "HF_TOKEN"}
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all/a.txt").write_text("a")
+    code, _, messages = run(none, "run", stages)
+    assert "--hub-token" in messages and messages_of(hub) == ["End of training"], messages
+    assert TOKEN not in (tmp_path / "all/.athanor/run.json").read_text()
+    assert code == 7  # the second stage has no token
+
+
 def test_nothing_is_pushed_where_a_private_repository_became_public(hub, env, data, tmp_path):
     asked = iter([True])
 
