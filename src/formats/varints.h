@@ -19,7 +19,8 @@ uint8_t *ath_varints_put(uint8_t *out, size_t size, const int32_t *values, size_
 /* Takes values from bytes[*at] on into values[*count], as long as all goes well: it stops, moving
  * *at and *count, at the end, where `capacity` values are there, and before a varint that is cut
  * off, longer than four bytes or not for a 32-bit number; what is left is for the caller to look
- * at. A fast version may stop earlier, with fewer than 64 values or bytes left. */
+ * at. The fast version stops earlier: before a varint of four bytes, too, and where a block of 64
+ * bytes might hold more values than there is room for. */
 void ath_varints_take(const uint8_t *bytes, size_t length, size_t *at, int32_t *values,
                       size_t capacity, size_t *count);
 

@@ -14,63 +14,53 @@ enum { LANES = 8, BLOCK = 64, VECTOR = 16, GROUP_ROOM = 2 * VECTOR, ROWS = 1 << 
 
 /* --- tables ---------------------------------------------------------------------------------
  *
- * Four numbers have the lengths a, b, c, d, each less one and in two bits: `lengths` is
- * a | b << 2 | c << 4 | d << 6, and `bytes` their sum. */
-
-typedef struct row {
-  uint8_t lengths, bytes;
-} row;
+ * Fast are numbers below 2^21, of at most three bytes, as the ids of all vocabularies are: four of
+ * them lie within twelve bytes. */
 
 typedef struct tables {
-  uint8_t split[256][VECTOR]; /* shuffles numbers side by side into lanes of four bytes, … */
-  uint8_t join[256][VECTOR];  /* and back */
-  row by_tops[ROWS]; /* of lanes: three bits for each number, set where a byte has its top bit */
-  row by_ends[ROWS]; /* of bytes side by side: a bit set where a number ends; 0 bytes where four
-                        numbers do not end within twelve bytes */
+  uint8_t split[256][VECTOR]; /* shuffles four numbers side by side into lanes of four bytes; by
+                                 their lengths, each less one and in two bits */
+  uint8_t join[256][VECTOR];  /* and back; by two bits for each, set where a byte has its top bit */
+  uint8_t lengths[ROWS];      /* of four numbers, by the bits set where one ends; for `split` */
 } tables;
 
 static tables the_tables __attribute__((aligned(64)));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Fills both shuffles for four lengths. */
 static void make_shuffles(unsigned lengths) {
-  unsigned at = 0;
-  memset(the_tables.split[lengths], 128, VECTOR); /* 128: a zero */
-  memset(the_tables.join[lengths], 128, VECTOR);
-  for (unsigned lane = 0; lane < 4; lane++)
-    for (unsigned byte = 0; byte <= (lengths >> (2 * lane) & 3); byte++, at++) {
-      the_tables.split[lengths][4 * lane + byte] = (uint8_t)at;
-      the_tables.join[lengths][at] = (uint8_t)(4 * lane + byte);
+  uint8_t split[VECTOR], join[VECTOR];
+  unsigned at = 0, tops = 0;
+  memset(split, 128, VECTOR); /* 128: a zero */
+  memset(join, 128, VECTOR);
+  for (unsigned lane = 0; lane < 4; lane++) {
+    unsigned length = lengths >> (2 * lane) & 3;
+    for (unsigned byte = 0; byte <= length; byte++, at++) {
+      split[4 * lane + byte] = (uint8_t)at;
+      join[at] = (uint8_t)(4 * lane + byte);
     }
-}
-
-static row row_of_tops(unsigned tops) {
-  row r = {0};
-  for (unsigned lane = 0; lane < 4; lane++) {
-    unsigned length = (unsigned)__builtin_popcount(tops >> (3 * lane) & 7);
-    r.lengths |= (uint8_t)(length << (2 * lane));
-    r.bytes += (uint8_t)(length + 1);
+    tops |= (length == 2 ? 3 : length) << (2 * lane);
   }
-  return r;
+  memcpy(the_tables.split[lengths], split, VECTOR);
+  memcpy(the_tables.join[tops], join, VECTOR);
 }
 
-static row row_of_ends(unsigned ends) {
-  row r = {0};
-  for (unsigned lane = 0; lane < 4; lane++) {
-    unsigned length = ends != 0 ? (unsigned)__builtin_ctz(ends) : 4;
-    if (length > 3) return (row){0};
-    r.lengths |= (uint8_t)(length << (2 * lane));
-    r.bytes += (uint8_t)(length + 1);
+static uint8_t lengths_of_ends(unsigned ends) {
+  unsigned lengths = 0;
+  for (unsigned lane = 0; lane < 4 && ends != 0; lane++) {
+    unsigned length = (unsigned)__builtin_ctz(ends);
+    lengths |= (length & 3) << (2 * lane);
     ends >>= length + 1;
   }
-  return r;
+  return (uint8_t)lengths;
 }
 
 static void make_tables(void) {
-  for (unsigned lengths = 0; lengths < 256; lengths++) make_shuffles(lengths);
-  for (unsigned bits = 0; bits < ROWS; bits++) {
-    the_tables.by_tops[bits] = row_of_tops(bits);
-    the_tables.by_ends[bits] = row_of_ends(bits);
+  for (unsigned lengths = 0; lengths < 256; lengths++) {
+    unsigned fours = lengths & lengths >> 1 & 0x55; /* a length of four bytes is none of ours */
+    if (fours == 0) make_shuffles(lengths);
   }
+  for (unsigned ends = 0; ends < ROWS; ends++) the_tables.lengths[ends] = lengths_of_ends(ends);
 }
 
 static const tables *tables_get(void) {
@@ -149,34 +139,29 @@ static void put_bytes(uint8_t *out, const int32_t *values, size_t count) {
   for (; i < count; i++) out[i] = (uint8_t)values[i];
 }
 
-/* Eight numbers below 2^28: their groups of seven bits in a byte each, the top bits of all but the
- * last byte set, and then the bytes in use pushed together, four numbers at a time. What a store
- * writes too much is overwritten by the next. */
+/* Eight of them: their groups of seven bits in a byte each, the top bits of all but the last byte
+ * set, and then the bytes in use pushed together, four numbers at a time. What a store writes too
+ * much is overwritten by the next. */
 FAST
 static uint8_t *put_group(uint8_t *out, __m256i v, const tables *t) {
+  __m256i second = _mm256_and_si256(_mm256_slli_epi32(v, 1), _mm256_set1_epi32(0x7f00));
+  __m256i third = _mm256_and_si256(_mm256_slli_epi32(v, 2), _mm256_set1_epi32(0x7f0000));
   __m256i bytes = _mm256_and_si256(v, _mm256_set1_epi32(0x7f));
-  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 1),
-                                                  _mm256_set1_epi32(0x7f00)));
-  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 2),
-                                                  _mm256_set1_epi32(0x7f0000)));
-  bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(v, 3),
-                                                  _mm256_set1_epi32(0x7f000000)));
-  __m256i more = _mm256_and_si256(_mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 7) - 1)),
-                                  _mm256_set1_epi32(0x80));
-  more = _mm256_or_si256(more, _mm256_and_si256(
-      _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 14) - 1)), _mm256_set1_epi32(0x8000)));
-  more = _mm256_or_si256(more, _mm256_and_si256(
-      _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 21) - 1)), _mm256_set1_epi32(0x800000)));
-  uint32_t tops = (uint32_t)_mm256_movemask_epi8(more);
-  bytes = _mm256_or_si256(bytes, more);
-  const row *low = &t->by_tops[_pext_u32(tops, 0x7777)];
-  const row *high = &t->by_tops[_pext_u32(tops, 0x77770000)];
+  bytes = _mm256_or_si256(bytes, _mm256_or_si256(second, third));
+  __m256i two = _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 7) - 1));
+  __m256i three = _mm256_cmpgt_epi32(v, _mm256_set1_epi32((1 << 14) - 1));
+  __m256i tops = _mm256_or_si256(_mm256_and_si256(two, _mm256_set1_epi32(0x80)),
+                                 _mm256_and_si256(three, _mm256_set1_epi32(0x8000)));
+  bytes = _mm256_or_si256(bytes, tops);
+  uint32_t key = _pext_u32((uint32_t)_mm256_movemask_epi8(tops), 0x33333333);
+  uint32_t low = key & 255, high = key >> 8;
   __m128i a = _mm256_castsi256_si128(bytes), b = _mm256_extracti128_si256(bytes, 1);
-  a = _mm_shuffle_epi8(a, _mm_load_si128((const __m128i *)t->join[low->lengths]));
-  b = _mm_shuffle_epi8(b, _mm_load_si128((const __m128i *)t->join[high->lengths]));
+  a = _mm_shuffle_epi8(a, _mm_load_si128((const __m128i *)t->join[low]));
+  b = _mm_shuffle_epi8(b, _mm_load_si128((const __m128i *)t->join[high]));
   _mm_storeu_si128((__m128i *)out, a);
-  _mm_storeu_si128((__m128i *)(out + low->bytes), b);
-  return out + low->bytes + high->bytes;
+  out += 4 + _mm_popcnt_u32(low);
+  _mm_storeu_si128((__m128i *)out, b);
+  return out + 4 + _mm_popcnt_u32(high);
 }
 
 /* Whole groups while they are of such numbers and there is room for all that is stored. */
@@ -186,7 +171,7 @@ static uint8_t *put_groups(uint8_t *out, const uint8_t *end, const int32_t *valu
   const tables *t = tables_get();
   for (; count - *done >= LANES && end - out >= GROUP_ROOM; *done += LANES) {
     __m256i v = _mm256_loadu_si256((const __m256i *)(values + *done));
-    if (!_mm256_testz_si256(v, _mm256_set1_epi32((int)0xf0000000))) break;
+    if (!_mm256_testz_si256(v, _mm256_set1_epi32((int)0xffe00000))) break;
     out = put_group(out, v, t);
   }
   return out;
@@ -228,7 +213,7 @@ static void widen_block(const uint8_t *block, int32_t *values) {
   }
 }
 
-/* Four numbers of at most four bytes, which begin at `from`; the shuffle puts each into a lane. */
+/* Four numbers, which begin at `from`; the shuffle puts each into a lane. */
 FAST
 static void take_four(const uint8_t *from, const uint8_t *split, int32_t *values) {
   __m128i v = _mm_loadu_si128((const __m128i *)from);
@@ -239,19 +224,14 @@ static void take_four(const uint8_t *from, const uint8_t *split, int32_t *values
   _mm_storeu_si128((__m128i *)values, v);
 }
 
-FAST
-static int32_t take_one(const uint8_t *from, unsigned length) {
-  uint32_t word;
-  memcpy(&word, from, sizeof word);
-  return (int32_t)_pext_u32(_bzhi_u32(word, 8 * length), 0x7f7f7f7f);
-}
-
-/* Those that do not end within twelve bytes, or the last few of a block. */
+/* The last few of a block. */
 FAST
 static void take_singly(const uint8_t *from, uint64_t ends, int32_t *values, size_t count) {
   for (size_t i = 0; i < count; i++) {
+    uint32_t word;
     unsigned length = (unsigned)_tzcnt_u64(ends) + 1;
-    values[i] = take_one(from, length);
+    memcpy(&word, from, sizeof word);
+    values[i] = (int32_t)_pext_u32(_bzhi_u32(word, 8 * length), 0x7f7f7f7f);
     from += length;
     ends >>= length;
   }
@@ -264,17 +244,15 @@ static void take_singly(const uint8_t *from, uint64_t ends, int32_t *values, siz
 FAST
 static size_t take_numbers(const uint8_t *block, uint64_t ends, int32_t *values, size_t count) {
   const tables *t = tables_get();
-  size_t at = 0, i = 0;
-  for (uint64_t last = 8; i + 4 <= count; i += 4, last <<= 4) {
-    uint64_t rest = ends >> at;
+  size_t at = 0;
+  uint64_t last = 8;
+  for (size_t fours = count / 4; fours > 0; fours--, values += 4, last <<= 4) {
     size_t next = (size_t)_tzcnt_u64(_pdep_u64(last, ends)) + 1;
-    const row *r = &t->by_ends[rest & (ROWS - 1)];
-    if (r->bytes > 0) take_four(block + at, t->split[r->lengths], values + i);
-    else take_singly(block + at, rest, values + i, 4);
+    take_four(block + at, t->split[t->lengths[ends >> at & (ROWS - 1)]], values);
     at = next;
   }
-  if (i == count) return at;
-  take_singly(block + at, ends >> at, values + i, count - i);
+  if (count % 4 == 0) return at;
+  take_singly(block + at, ends >> at, values, count % 4);
   return 64 - (size_t)__builtin_clzll(ends);
 }
 
@@ -303,8 +281,8 @@ void ath_varints_take_fast(const uint8_t *bytes, size_t length, size_t *at, int3
     size_t found = (size_t)_mm_popcnt_u64(ends);
     if (ends == 0 || found > capacity - *count) return;
     size_t used = 64 - (size_t)__builtin_clzll(ends);
-    uint64_t inside = _bzhi_u64(more, (unsigned)used); /* five bytes have four such in a row */
-    if ((inside & inside >> 1 & inside >> 2 & inside >> 3) != 0) return;
+    uint64_t inside = _bzhi_u64(more, (unsigned)used); /* four bytes have three such in a row */
+    if ((inside & inside >> 1 & inside >> 2) != 0) return;
     if (left > BLOCK && found >= 4) found -= found % 4;
     *at += take_numbers(block, ends, values + *count, found);
     *count += found;

@@ -2,22 +2,18 @@
  * it is the same. */
 #include "fuzzing.h"
 
-#include <sys/stat.h>
-
 #include "data/manifest.h"
 #include "storage/file.h"
 
 static const char *folder(void) {
   static char path[64];
-  if (path[0] == '\0') {
-    snprintf(path, sizeof path, "/dev/shm/athanor-fuzz-%d", (int)getpid());
-    MUST(ath_folder_create(path) == ATH_OK);
-  }
+  if (path[0] == '\0') snprintf(path, sizeof path, "/dev/shm/athanor-fuzz-%d", (int)getpid());
   return path;
 }
 
 static void put_manifest(const uint8_t *data, size_t size) {
   char path[ATH_PATH_MAX];
+  MUST(ath_folder_create(folder()) == ATH_OK);
   MUST(ath_path_join(path, folder(), ATH_MANIFEST_NAME) == ATH_OK);
   FILE *file = fopen(path, "wb");
   MUST(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
@@ -35,7 +31,6 @@ static void check_same(const ath_manifest *a, const ath_manifest *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ath_manifest first, second;
-  char path[ATH_PATH_MAX];
   say_nothing();
   put_manifest(data, size);
   if (ath_manifest_read(folder(), &first) == ATH_OK) {
@@ -47,9 +42,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     MUST(*ath_error_text() != '\0');
   }
-  MUST(ath_path_join(path, folder(), ATH_MANIFEST_NAME) == ATH_OK);
-  remove(path);
-  rmdir(folder()); /* so that nothing is left; it is made again for the next one */
-  MUST(ath_folder_create(folder()) == ATH_OK);
+  MUST(ath_folder_remove(folder()) == ATH_OK); /* so that nothing is left at the end */
   return 0;
 }
