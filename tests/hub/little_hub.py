@@ -9,7 +9,9 @@ import json
 import os
 import re
 import subprocess
+import sys
 import threading
+import traceback
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -48,6 +50,8 @@ class Hub:
         class Handler(Answers):
             hub, part = self, role
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.handle_error = lambda *words: None if isinstance(
+            sys.exc_info()[1], OSError) else traceback.print_exc()  # clients that hang up
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         return server

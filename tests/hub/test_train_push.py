@@ -133,7 +133,8 @@ def test_a_private_repository_and_another_token_are_asked_for(hub, env, data, tm
 def test_a_token_in_a_file_of_stages_is_neither_shown_nor_noted(hub, env, data, tmp_path):
     """`run`, as all here, sees to it that the token is in no output."""
     stages = tmp_path / "stages.yaml"
-    words = iter(training(data, tmp_path / "one", "--hub-strategy", "end", "--hub-token", TOKEN)[1:])
+    words = iter(training(data, tmp_path / "one", "--hub-strategy", "end",
+                          "--hub-token", TOKEN)[1:])
     options = {word: True if word == "--push-to-hub" else next(words) for word in words}
     stages.write_text("".join([
         f"output_dir: {tmp_path}/all\nstages:\n  - train:\n",
