@@ -5,6 +5,7 @@
 #include "athanor/safetensors.h"
 #include "athanor/tfrecord.h"
 #include "base/buffer.h"
+#include "formats/example_json.h"
 #include "formats/model_card.h"
 #include "storage/file.h"
 
@@ -32,6 +33,39 @@ static ath_status read_shard(void *path) {
   if (status == ATH_OK)
     status = ath_example_read_int64(record.bytes, record.length, "ids", ids, 3, &count);
   ath_tfrecord_close(reader);
+  return status;
+}
+
+static ath_status write_compressed(void *path) {
+  const ath_tfrecord_options options = {.compression = ATH_COMPRESSION_GZIP};
+  ath_tfrecord_writer *writer = NULL;
+  ATH_TRY(ath_tfrecord_create_with(path, &options, &writer));
+  ath_status status = ath_tfrecord_write(writer, "some data", 9);
+  if (status == ATH_OK) return ath_tfrecord_commit(writer);
+  ath_tfrecord_abandon(writer);
+  return status;
+}
+
+static ath_status read_compressed(void *path) {
+  ath_tfrecord_options options = {.random_access = false};
+  for (int turn = 0; turn < 2; turn++, options.random_access = true) {
+    ath_tfrecord_reader *reader = NULL;
+    ath_record record;
+    ATH_TRY(ath_tfrecord_open_with(path, &options, &reader));
+    ath_status status = ath_tfrecord_next(reader, &record);
+    ath_tfrecord_close(reader);
+    ATH_TRY(status);
+  }
+  return ATH_OK;
+}
+
+/* By way of a message and back; the parser of JSON is another's, so its memory does not fail. */
+static ath_status convert_json(void *text) {
+  ath_buffer message = ath_buffer_make(1 << 16), json = ath_buffer_make(1 << 16);
+  ath_status status = ath_example_from_json(text, strlen(text), &message);
+  if (status == ATH_OK) status = ath_example_to_json(message.bytes, message.length, &json);
+  ath_buffer_free(&message);
+  ath_buffer_free(&json);
   return status;
 }
 
@@ -65,12 +99,18 @@ static ath_status write_card(void *folder) {
 static void each_failed_allocation_is_reported_and_nothing_leaks(void **state) {
   (void)state;
   char *folder = make_folder();
-  char shard[ATH_PATH_MAX], tensors[ATH_PATH_MAX], events[ATH_PATH_MAX];
+  char shard[ATH_PATH_MAX], packed[ATH_PATH_MAX], tensors[ATH_PATH_MAX], events[ATH_PATH_MAX];
   assert_ok(ath_path_join(shard, folder, "shard"));
+  assert_ok(ath_path_join(packed, folder, "packed"));
   assert_ok(ath_path_join(tensors, folder, "tensors"));
   assert_ok(ath_path_join(events, folder, "events"));
   assert_true(fail_each_allocation(write_shard, shard) >= 3);
   assert_true(fail_each_allocation(read_shard, shard) >= 1);
+  assert_true(fail_each_allocation(write_compressed, packed) >= 3);
+  assert_true(fail_each_allocation(read_compressed, packed) >= 5);
+  static char json[] = "{\"sequence_example\": {\"context\": {\"a\": [1], \"b\": [\"x\"]}, "
+                       "\"feature_lists\": {\"c\": [[0.5], [{\"base64\": \"AP8=\"}]]}}}";
+  assert_true(fail_each_allocation(convert_json, json) >= 5);
   assert_true(fail_each_allocation(save_tensors, tensors) >= 4);
   assert_true(fail_each_allocation(open_tensors, tensors) >= 4);
   assert_true(fail_each_allocation(write_events, events) >= 2);
@@ -78,7 +118,7 @@ static void each_failed_allocation_is_reported_and_nothing_leaks(void **state) {
   char **names;
   size_t count;
   assert_ok(ath_folder_list(folder, &names, &count));
-  assert_int_equal(count, 4); /* no temporary file is left */
+  assert_int_equal(count, 5); /* no temporary file is left */
   ath_folder_list_free(names, count);
   remove_folder(folder);
 }
