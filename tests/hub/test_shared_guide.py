@@ -1,14 +1,18 @@
 """The guides' whole job, examples/wikitext-103.yaml, small: the data set as parquet on the given
 stand-in for the Hub, shards, a model, its push, and answers."""
+import json
 import os
 import pathlib
+import sys
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from little_hub import run, succeed
-from test_shared_hub import client, env, stand_in  # noqa: F401 (fixtures)
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "storage"))
+from gcs_services import BUCKET, resuming_emulator  # noqa: E402
+from test_shared_hub import client, env, stand_in  # noqa: E402, F401 (fixtures)
 
 DUCKDB = next(pathlib.Path(pyarrow.__file__).parents[1].glob("_duckdb*.so"))
 SHARED = pathlib.Path(os.environ["ATHANOR_SHARED"])
@@ -46,11 +50,18 @@ def job(env, output, *more):  # noqa: F811
 
 
 def test_the_guides_job_goes_from_the_hub_to_the_hub(env, published, tmp_path):  # noqa: F811
-    output = tmp_path / "out"
-    ran, told = job(env, output)
-    assert ran == 7 and "Goal of my life is to [MASK]." in told
-    again, _ = job(env, output)
-    assert again == 3  # eval, push and fill-mask leave nothing behind
+    """Its shards lie in a bucket, as a TPU wants them."""
+    output, shards = tmp_path / "out", f"gs://{BUCKET}/wikitext"
+    with resuming_emulator(tmp_path) as address:
+        there = {**env, "STORAGE_EMULATOR_HOST": address, "ATHANOR_CACHE_DIR":
+                 str(tmp_path / "cache")}
+        ran, told = job(there, output, "--set", f"data_dir={shards}")
+        assert ran == 7 and "Goal of my life is to [MASK]." in told
+        again, _ = job(there, output, "--set", f"data_dir={shards}")
+        assert again == 3  # eval, push and fill-mask leave nothing behind
+        held = json.loads(succeed(there, "data", "inspect", f"{shards}/validation/validation",
+                                  "--json").splitlines()[0])
+    assert held["max_length"] == 32 and held["tokens"] == 32 * held["records"] > 0
     pulled = client(env, "print(snapshot_download('tester/roberta-small'))")
     assert (pathlib.Path(pulled) / "model.safetensors").read_bytes() == \
         (output / "model/model.safetensors").read_bytes()
