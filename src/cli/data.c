@@ -202,7 +202,7 @@ const ath_command ath_command_data_prepare = {
     "encodes its pieces of the text into OUTPUT/pieces, and whoever is last writes the shards\n"
     "(under mpirun all do). The files are those of one process, whatever the number of workers.\n"
     "Whoever was killed is started again by the same command; --worker merge writes the shards\n"
-    "alone. Leaving out duplicates goes the same way, with room on the disk for two bytes a token.\n"
+    "alone. Leaving out duplicates goes the same way; it takes two bytes a token on the disk.\n"
     "\n"
     "Examples:\n"
     "  athanor data prepare --tokenizer run/tokenizer --input text.txt --max-length 128 \\\n"

@@ -24,6 +24,7 @@ typedef struct tokens {
 /* Verifies the ids of a piece when it is first come to. Two threads may both do it. */
 static ath_status enter_piece(tokens *self, size_t piece) {
   ath_layout *layout = self->layout;
+  if (piece > 0) ath_piece_forget(&layout->pieces[piece - 1]);
   self->piece = piece;
   self->document = self->id = 0;
   self->used = 0;

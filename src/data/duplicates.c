@@ -97,6 +97,7 @@ static ath_status pass(const search *self, entry *table, int band, uint64_t part
       if ((hash >> 40) % self->parts != part) continue;
       ATH_TRY(take_line(self, table, &used, key, hash, &at, rows->first[p] + at.document));
     }
+    ath_piece_forget(at.piece);
   }
   return ATH_OK;
 }

@@ -151,7 +151,7 @@ ath_status ath_pieces_encode(const ath_pieces *pieces, const ath_preparation *al
   self->pieces = pieces;
   self->all = all;
   self->share = share;
-  ath_minhash_init(&self->orders);
+  ath_minhash_init(&self->orders, false);
   ath_status status = ath_encoder_create(all->tokenizer, all->options->threads, &self->encoder);
   size_t blocks = (size_t)self->encoder.threads;
   if (status == ATH_OK) status = ath_encoded_blocks_create(blocks, &self->blocks);

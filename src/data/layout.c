@@ -29,6 +29,7 @@ ath_status ath_layout_open(const char *folder, size_t count, const ath_piece_for
   for (size_t i = 0; i < count; i++) {
     ATH_TRY(ath_piece_open(folder, i, format, &out->pieces[i]));
     out->first[i + 1] = out->first[i] + out->pieces[i].documents;
+    ath_piece_forget(&out->pieces[i]);
   }
   return ATH_OK;
 }
@@ -64,6 +65,7 @@ static void choose_piece(const ath_layout *self, const ath_preparation *all, siz
     choices[line] = (uint8_t)split;
     tokens[split] += count;
   }
+  ath_piece_forget(piece);
 }
 
 /* tokens[split][p + 1] becomes what is before piece p + 1. */

@@ -2,7 +2,6 @@
 #include "data/minhash.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/mix.h"
@@ -15,7 +14,37 @@
 
 enum { SHINGLE_WORDS = 5 };
 
-void ath_minhash_init(ath_minhash *out) {
+/* --- orders -------------------------------------------------------------------------------- */
+
+/* A loop of constant length without branches, which compilers turn into vector instructions. */
+static inline __attribute__((always_inline)) void keep(const ath_minhash *restrict self,
+                                                       uint32_t shingle,
+                                                       uint32_t *restrict firsts) {
+  for (int i = 0; i < ATH_ORDERS; i++) {
+    uint32_t place = shingle * self->factors[i] + self->terms[i];
+    place ^= place >> 15;
+    firsts[i] = place < firsts[i] ? place : firsts[i];
+  }
+}
+
+static void keep_plain(const ath_minhash *self, uint32_t shingle, uint32_t firsts[ATH_ORDERS]) {
+  keep(self, shingle, firsts);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void keep_avx2(const ath_minhash *self, uint32_t shingle,
+                                                      uint32_t firsts[ATH_ORDERS]) {
+  keep(self, shingle, firsts);
+}
+#endif
+
+void ath_minhash_init(ath_minhash *out, bool plain) {
+  out->keep_firsts = keep_plain;
+#ifdef __x86_64__
+  if (!plain && __builtin_cpu_supports("avx2")) out->keep_firsts = keep_avx2;
+#else
+  (void)plain;
+#endif
   for (uint64_t i = 0; i < ATH_ORDERS; i++) {
     uint64_t bits = ath_mix(KEY_ORDER + i, KEY_WORD - i);
     out->factors[i] = (uint32_t)bits | 1;
@@ -48,21 +77,15 @@ static uint64_t hash_word(const unsigned char *word, size_t length) {
   return ath_mix(hash, KEY_WORD);
 }
 
-/* --- orders -------------------------------------------------------------------------------- */
+/* --- sketches ------------------------------------------------------------------------------ */
 
 typedef struct sketching {
   const ath_minhash *orders;
   uint32_t firsts[ATH_ORDERS];
 } sketching;
 
-/* A loop of constant length without branches, which compilers turn into vector instructions. */
 static void add_shingle(sketching *self, uint64_t shingle) {
-  uint32_t bits = (uint32_t)(shingle >> 32);
-  for (int i = 0; i < ATH_ORDERS; i++) {
-    uint32_t place = bits * self->orders->factors[i] + self->orders->terms[i];
-    place ^= place >> 15;
-    self->firsts[i] = place < self->firsts[i] ? place : self->firsts[i];
-  }
+  self->orders->keep_firsts(self->orders, (uint32_t)(shingle >> 32), self->firsts);
 }
 
 static uint64_t hash_shingle(const uint64_t words[SHINGLE_WORDS], size_t count) {

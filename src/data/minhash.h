@@ -13,22 +13,26 @@
 #ifndef ATHANOR_DATA_MINHASH_H
 #define ATHANOR_DATA_MINHASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { ATH_BANDS = 20, ATH_BAND_ORDERS = 6, ATH_ORDERS = ATH_BANDS * ATH_BAND_ORDERS };
 
-/* Which 32-bit order each is; made once. */
-typedef struct ath_minhash {
+/* Which 32-bit order each is, and who keeps the first in each, as the machine can; made once. */
+typedef struct ath_minhash ath_minhash;
+struct ath_minhash {
   uint32_t factors[ATH_ORDERS], terms[ATH_ORDERS];
-} ath_minhash;
+  void (*keep_firsts)(const ath_minhash *self, uint32_t shingle, uint32_t firsts[ATH_ORDERS]);
+};
 
 typedef struct ath_sketch {
   uint32_t keys[ATH_BANDS];      /* of the bands: equal where all orders agree */
   uint8_t firsts[ATH_ORDERS];    /* eight bits of each order's first shingle */
 } ath_sketch;
 
-void ath_minhash_init(ath_minhash *out);
+/* `plain`: for any machine, with the same result. */
+void ath_minhash_init(ath_minhash *out, bool plain);
 void ath_minhash_sketch(const ath_minhash *self, const char *text, size_t length,
                         ath_sketch *out);
 

@@ -178,6 +178,11 @@ void ath_piece_close(ath_piece *self) {
   *self = (ath_piece){0};
 }
 
+void ath_piece_forget(const ath_piece *self) {
+  ath_file_forget(&self->ids);
+  ath_file_forget(&self->rows);
+}
+
 ath_status ath_piece_check_ids(const ath_piece *self, const char *folder, size_t number) {
   char path[ATH_PATH_MAX];
   if (ath_crc32c(0, self->ids.bytes, self->ids.size) == self->ids_crc) return ATH_OK;

@@ -52,6 +52,8 @@ typedef struct ath_piece {
 ath_status ath_piece_open(const char *folder, size_t number, const ath_piece_format *format,
                           ath_piece *out) ATH_MUST_CHECK;
 void ath_piece_close(ath_piece *self);
+/* Lets go of the memory of what was looked at, so that it does not add up over all pieces. */
+void ath_piece_forget(const ath_piece *self);
 /* Verifies the ids. */
 ath_status ath_piece_check_ids(const ath_piece *self, const char *folder, size_t number)
     ATH_MUST_CHECK;

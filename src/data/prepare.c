@@ -52,6 +52,7 @@ int ath_preparation_choose(const ath_preparation *self, uint64_t number,
                            const ath_text_hash *hash) {
   const ath_prepare_options *o = self->options;
   uint32_t bits[4];
+  if (self->count == 1) return 0; /* there is nothing to draw */
   if (o->validation_by == ATH_VALIDATION_BY_TEXT)
     bits[0] = (uint32_t)(ath_mix(hash->high ^ o->seed, hash->low ^ SPLIT_KEY) >> 32);
   else

@@ -388,6 +388,10 @@ ath_status ath_file_map(const char *path, ath_mapping *out) {
   return ATH_OK;
 }
 
+void ath_file_forget(const ath_mapping *self) {
+  if (self->size > 0) madvise((void *)(uintptr_t)self->bytes, self->size, MADV_DONTNEED);
+}
+
 void ath_file_unmap(ath_mapping *self) {
   if (self->size > 0) munmap((void *)(uintptr_t)self->bytes, self->size);
   *self = (ath_mapping){0};

@@ -76,5 +76,7 @@ typedef struct ath_mapping {
 } ath_mapping;
 ath_status ath_file_map(const char *path, ath_mapping *out) ATH_MUST_CHECK;
 void ath_file_unmap(ath_mapping *self);
+/* Lets go of the memory that what was looked at takes; it is read again when it is looked at. */
+void ath_file_forget(const ath_mapping *self);
 
 #endif

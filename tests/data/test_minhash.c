@@ -102,6 +102,22 @@ static void expect_alike(const char *first, const char *second, bool alike) {
   else assert_true(similarity < 0.6);
 }
 
+static void every_machine_finds_the_same(void **state) {
+  (void)state;
+  ath_minhash plain;
+  ath_minhash_init(&plain, true);
+  for (int i = 0; i < 50; i++) {
+    int words[WORDS];
+    char text[WORDS * 16];
+    ath_sketch a = {0}, b = {0};
+    for (int j = 0; j < WORDS; j++) words[j] = (int)draw(1000000);
+    write_words(words, WORDS, text);
+    ath_minhash_sketch(&orders, text, strlen(text), &a);
+    ath_minhash_sketch(&plain, text, strlen(text), &b);
+    assert_memory_equal(&a, &b, sizeof a);
+  }
+}
+
 static void words_are_what_the_header_says(void **state) {
   (void)state;
   expect_alike("The Quick, brown fox: jumps over it.", "the quick brown FOX jumps   over it", true);
@@ -139,10 +155,11 @@ static void hashes_of_texts_go_by_every_byte_but_space_around(void **state) {
 }
 
 int main(void) {
-  ath_minhash_init(&orders);
+  ath_minhash_init(&orders, false);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(sketches_tell_the_similarity),
     cmocka_unit_test(alike_texts_share_a_band_as_often_as_they_should),
+    cmocka_unit_test(every_machine_finds_the_same),
     cmocka_unit_test(words_are_what_the_header_says),
     cmocka_unit_test(hashes_of_texts_go_by_every_byte_but_space_around),
   };
