@@ -34,7 +34,13 @@ static ath_status add_matched(ath_cli_files *self, const char *path) {
   return add_path(self, copy);
 }
 
-/* Of a folder all files in it, and in its folders: names that begin so are not data by custom. */
+/* What is no data by custom: of tools, and what the Hub has beside a dataset. */
+static bool is_aside(const char *name) {
+  return *name == '.' || *name == '_' || strcmp(name, "README.md") == 0 ||
+         strcmp(name, "dataset_infos.json") == 0;
+}
+
+/* Of a folder all files in it, and in its folders. */
 static ath_status add_folder(ath_cli_files *self, const char *folder, int depth) {
   char **names, path[ATH_PATH_MAX];
   size_t count;
@@ -43,7 +49,7 @@ static ath_status add_folder(ath_cli_files *self, const char *folder, int depth)
   ATH_TRY(ath_folder_list(folder, &names, &count));
   ath_status status = ATH_OK;
   for (size_t i = 0; i < count && status == ATH_OK; i++) {
-    if (names[i][0] == '.' || names[i][0] == '_') continue;
+    if (is_aside(names[i])) continue;
     status = ath_path_join(path, folder, names[i]);
     if (status != ATH_OK) break;
     status = ath_path_is_folder(path) ? add_folder(self, path, depth + 1) : add_matched(self, path);
