@@ -110,9 +110,9 @@ ath_status ath_cli_read_line(const char **line, size_t *length) ATH_MUST_CHECK;
 
 /* The files that arguments name: a pattern with * ? or [ ] stands for what matches it, in the order
  * of the alphabet, unless a file has that very name; a folder for all files in it and in its
- * folders, but for README.md and names that begin with "." or "_"; "-" is standard input. gs:// and hf://
- * are fetched (ath_cli_locate). ATH_NOT_FOUND for a pattern that nothing matches and for a folder
- * without files. */
+ * folders, but for README.md and names that begin with "." or "_"; "-" is standard input. gs://
+ * and hf:// are fetched (ath_cli_locate). ATH_NOT_FOUND for a pattern that nothing matches and for
+ * a folder without files. */
 typedef struct ath_cli_files {
   const char **paths; /* owned by the list, or by who gave the arguments */
   size_t count, capacity;

@@ -95,6 +95,18 @@ def test_standard_input_folders_and_patterns_are_read(folder, texts, tmp_path):
     assert shown(tmp_path / "in/*") == ["no", "1", "2", "3"]
 
 
+def test_datasets_of_the_hub_s_cache_are_read(tmp_path):
+    repository, commit = tmp_path / "hub/datasets--me--d", "0123456789abcdef" * 2 + "01234567"
+    files = {"README.md": "no", "data/train-0.csv": "text\na\n", "data/test-0.csv": "text\nb\n"}
+    for name, data in {"refs/main": commit,
+                       **{f"snapshots/{commit}/{n}": data for n, data in files.items()}}.items():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text(data)
+    env = ENVIRONMENT | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    assert shown("hf://datasets/me/d", env=env) == ["b", "a"]
+    assert shown("hf://datasets/me/d/data/test-0.csv", env=env) == ["b"]
+
+
 def test_queries_are_read_in_their_order(folder, texts):
     query = f"SELECT text FROM '{folder}/a.parquet' WHERE n % 2 = 0 ORDER BY n DESC;"
     assert shown("--sql", query) == texts[::2][::-1]
