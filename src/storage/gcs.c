@@ -71,9 +71,10 @@ static uint64_t size_of(const char *name, uint64_t otherwise) {
 }
 
 ath_gcs_sizes ath_gcs_sizes_get(void) {
-  ath_gcs_sizes sizes = {.chunk = size_of("ATHANOR_GCS_CHUNK", 16 * MIB),
+  ath_gcs_sizes sizes = {.block = size_of("ATHANOR_GCS_CHUNK", 4 * MIB),
+                         .chunk = size_of("ATHANOR_GCS_CHUNK", 16 * MIB),
                          .part = size_of("ATHANOR_GCS_PART", 64 * MIB)};
-  if (sizes.chunk > 1024 * (uint64_t)MIB) sizes.chunk = 1024 * (uint64_t)MIB;
+  if (sizes.block > 1024 * (uint64_t)MIB) sizes.block = 1024 * (uint64_t)MIB;
   return sizes;
 }
 

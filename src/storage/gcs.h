@@ -24,11 +24,12 @@ typedef struct ath_gcs_name {
 /* An object may be "" for a whole bucket where `any` is set. */
 ath_status ath_gcs_parse(const char *location, bool any, ath_gcs_name *out) ATH_MUST_CHECK;
 
-/* Sizes in bytes: what one request reads ahead or sends, multiples of 262,144 for the service's
- * sake (ATHANOR_GCS_CHUNK), and from where on an object is sent in parallel parts of that size
+/* Sizes in bytes: what one request brings, small enough to stay in the processor's caches, and what
+ * one sends, a multiple of 262,144 for the service's sake (ATHANOR_GCS_CHUNK for both); and from
+ * where on an object is sent in parallel parts of that size
  * (ATHANOR_GCS_PART). */
 typedef struct ath_gcs_sizes {
-  uint64_t chunk, part;
+  uint64_t block, chunk, part;
 } ath_gcs_sizes;
 ath_gcs_sizes ath_gcs_sizes_get(void);
 enum { ATH_GCS_GRAIN = 262144, ATH_GCS_THREADS = 4 };

@@ -236,7 +236,7 @@ ath_status ath_gcs_reader_open(const char *location, ath_gcs_reader **out) {
   pthread_cond_init(&self->room, NULL);
   pthread_cond_init(&self->filled, NULL);
   self->url = ath_buffer_make(URL_MAX);
-  self->block = ath_gcs_sizes_get().chunk;
+  self->block = ath_gcs_sizes_get().block;
   self->whole = true;
   ath_status status = ath_gcs_stat(location, &self->info);
   if (status == ATH_OK) {

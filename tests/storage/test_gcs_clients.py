@@ -1,0 +1,107 @@
+"""Google's own client reads what we wrote and we read what it wrote; names, sizes, pages and
+parallel parts are those that it sees."""
+import json
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import storage
+
+from gcs_services import BUCKET, athanor, content, paging_emulator, resuming_emulator
+
+
+@pytest.fixture(scope="module", params=[paging_emulator, resuming_emulator])
+def host(request, tmp_path_factory):
+    with request.param(tmp_path_factory.mktemp("service")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def paging(tmp_path_factory):
+    with paging_emulator(tmp_path_factory.mktemp("paging")) as url:
+        yield url
+
+
+def client(url):
+    return storage.Client(project="p", credentials=AnonymousCredentials(),
+                          client_options={"api_endpoint": url}).bucket(BUCKET)
+
+
+SIZES = [0, 1, 262143, 262144, 262145, 3_000_000]
+NAMES = ["plain", "folder/in a folder", "with space & ü%2F?#+=", "日本語/ファイル"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_they_read_what_we_wrote(host, tmp_path, size):
+    (tmp_path / "file").write_bytes(content(size, size))
+    athanor(host, "storage", "cp", tmp_path / "file", f"gs://{BUCKET}/ours/{size}",
+            ATHANOR_GCS_CHUNK="262144")
+    blob = client(host).blob(f"ours/{size}")
+    assert blob.download_as_bytes(checksum="crc32c") == content(size, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_we_read_what_they_wrote(host, tmp_path, size):
+    client(host).blob(f"theirs/{size}").upload_from_string(content(size, size), checksum="crc32c")
+    athanor(host, "storage", "cp", f"gs://{BUCKET}/theirs/{size}", tmp_path / "file",
+            ATHANOR_GCS_CHUNK="262144")
+    assert (tmp_path / "file").read_bytes() == content(size, size)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_the_same_to_both(paging, tmp_path, name):
+    (tmp_path / "file").write_bytes(b"ours")
+    athanor(paging, "storage", "cp", tmp_path / "file", f"gs://{BUCKET}/n1/{name}")
+    bucket = client(paging)
+    assert bucket.blob(f"n1/{name}").download_as_bytes() == b"ours"
+    bucket.blob(f"n2/{name}").upload_from_string(b"theirs")
+    athanor(paging, "storage", "cp", f"gs://{BUCKET}/n2/{name}", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"theirs"
+
+
+def listed(url, location):
+    lines = athanor(url, "storage", "ls", "--json", location).splitlines()
+    return [(o["name"], o["size"]) for o in map(json.loads, lines)]
+
+
+def test_all_pages_of_a_list_are_read(paging):
+    bucket = client(paging)
+    for i in range(1100):  # a page has at most 1000
+        bucket.blob(f"many/{i:04}").upload_from_string(b"x" * (i % 3))
+    got = listed(paging, f"gs://{BUCKET}/many")
+    assert got == [(f"{i:04}", i % 3) for i in range(1100)]
+
+
+def test_a_list_is_that_of_the_folder_and_not_of_names_that_begin_alike(paging):
+    bucket = client(paging)
+    for name in ("al/a", "al/b/c", "also", "al", "al/"):
+        bucket.blob(name).upload_from_string(b"1")
+    assert listed(paging, f"gs://{BUCKET}/al/") == [("a", 1), ("b/c", 1)]
+
+
+def test_large_files_go_in_parts_that_are_gone_afterwards(paging, tmp_path):
+    data = content(5, 5_000_000)
+    (tmp_path / "file").write_bytes(data)
+    athanor(paging, "storage", "cp", tmp_path / "file", f"gs://{BUCKET}/parts/whole",
+            ATHANOR_GCS_CHUNK="262144", ATHANOR_GCS_PART="600000")
+    assert client(paging).blob("parts/whole").download_as_bytes(checksum="crc32c") == data
+    assert [b.name for b in client(paging).list_blobs(prefix="parts/")] == ["parts/whole"]
+
+
+def test_copies_and_deletions_are_seen(paging, tmp_path):
+    bucket = client(paging)
+    bucket.blob("from/x").upload_from_string(b"content")
+    athanor(paging, "storage", "cp", f"gs://{BUCKET}/from/x", f"gs://{BUCKET}/to/y")
+    assert bucket.blob("to/y").download_as_bytes() == b"content"
+    athanor(paging, "storage", "rm", f"gs://{BUCKET}/from/x")
+    assert not bucket.blob("from/x").exists()
+    assert "404" in athanor(paging, "storage", "rm", f"gs://{BUCKET}/from/x", code=6)
+
+
+@pytest.mark.parametrize("name", ["../outside", "a//b", "a/../../b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(paging, tmp_path, name):
+    bucket = client(paging)
+    bucket.blob(f"evil/{name}").upload_from_string(b"1")
+    text = athanor(paging, "storage", "cp", "--recursive", f"gs://{BUCKET}/evil", tmp_path / "to",
+                   code=3)
+    bucket.blob(f"evil/{name}").delete()
+    assert "no name for a local file" in text and not (tmp_path / "outside").exists()
