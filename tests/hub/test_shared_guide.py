@@ -44,7 +44,8 @@ def published(env, tmp_path):  # noqa: F811
 
 def job(env, output, *more):  # noqa: F811
     words = [word for name in SMALL for word in ("--set", name)]
-    code, out, err = run({**env, "ATHANOR_DUCKDB": str(DUCKDB)}, "run", FILE, "--output-dir", output, *words, *more)
+    with_duckdb = {**env, "ATHANOR_DUCKDB": str(DUCKDB)}
+    code, out, err = run(with_duckdb, "run", FILE, "--output-dir", output, *words, *more)
     assert code == 0, err
     return sum(line.startswith("$ ") for line in err.splitlines()), out
 
