@@ -25,6 +25,7 @@ typedef struct search {
   double similarity;
   uint8_t *choices;
   uint64_t capacity, parts; /* of the tables; of the keys */
+  bool forgets;             /* the rows are more than the memory */
 } search;
 
 typedef struct place {
@@ -97,7 +98,7 @@ static ath_status pass(const search *self, entry *table, int band, uint64_t part
       if ((hash >> 40) % self->parts != part) continue;
       ATH_TRY(take_line(self, table, &used, key, hash, &at, rows->first[p] + at.document));
     }
-    ath_piece_forget(at.piece);
+    if (self->forgets) ath_piece_forget(at.piece);
   }
   return ATH_OK;
 }
@@ -113,6 +114,12 @@ static ath_status search_band(const search *self, int band) {
   return status;
 }
 
+static uint64_t bytes_of_rows(const ath_rows *rows) {
+  uint64_t bytes = 0;
+  for (size_t p = 0; p < rows->count; p++) bytes += rows->pieces[p].rows.size;
+  return bytes;
+}
+
 /* The largest power of two that fits; no larger than what leaves half of it free in one part. */
 static void size_tables(search *self, uint64_t memory, uint64_t lines) {
   self->capacity = CAPACITY_MIN;
@@ -123,7 +130,8 @@ static void size_tables(search *self, uint64_t memory, uint64_t lines) {
 
 ath_status ath_duplicates_mark(const ath_rows *rows, ath_deduplicate kind, double similarity,
                                uint64_t memory, int threads, uint8_t *choices) {
-  search self = {.rows = rows, .kind = kind, .similarity = similarity, .choices = choices};
+  search self = {.rows = rows, .kind = kind, .similarity = similarity, .choices = choices,
+                 .forgets = bytes_of_rows(rows) > memory};
   int bands = kind == ATH_DEDUPLICATE_EXACT ? 1 : ATH_BANDS;
   assert(kind != ATH_DEDUPLICATE_NONE && threads >= 1);
   if (threads > bands) threads = bands;
