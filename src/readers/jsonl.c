@@ -7,12 +7,6 @@
 
 enum { MEMBERS = 2, NAMES_TEXT_MAX = 200 };
 
-static bool is_blank(const ath_line *line) {
-  for (size_t i = 0; i < line->length; i++)
-    if (strchr(" \t", line->bytes[i]) == NULL || line->bytes[i] == '\0') return false;
-  return true;
-}
-
 static const char *text_name(const ath_source *self) {
   return self->reading->text_column != NULL ? self->reading->text_column : "text";
 }
@@ -66,7 +60,7 @@ static ath_status check_text(const ath_source *self, const ath_line *line,
 static ath_status next(ath_source *self, ath_document *out) {
   ath_line line;
   do ATH_TRY(ath_lines_next(self->lines, &line));
-  while (line.bytes != NULL && is_blank(&line));
+  while (line.bytes != NULL && ath_source_is_blank(&line));
   if (line.bytes == NULL) return ATH_OK;
   const char *label = self->reading->label_column;
   ath_json_member members[MEMBERS] = {

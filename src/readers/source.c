@@ -19,6 +19,12 @@ ath_status ath_source_blame(const ath_source *self, const ath_line *line, size_t
                      (unsigned long long)line->number, ath_utf8_count(line->bytes, at) + 1);
 }
 
+bool ath_source_is_blank(const ath_line *line) {
+  for (size_t i = 0; i < line->length; i++)
+    if (line->bytes[i] != ' ' && line->bytes[i] != '\t') return false;
+  return true;
+}
+
 ath_status ath_source_join(ath_source *self, const ath_line *line, bool first) {
   ath_buffer *text = &self->text;
   if (text->length + line->length + 1 > text->maximum)

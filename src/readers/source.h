@@ -42,6 +42,9 @@ ath_status ath_source_seek_line(ath_source *self, uint64_t at, uint64_t line) AT
 ath_status ath_source_blame(const ath_source *self, const ath_line *line, size_t at,
                             ath_status status) ATH_MUST_CHECK;
 
+/* Whether there is nothing but spaces and tabs in it. */
+bool ath_source_is_blank(const ath_line *line);
+
 /* Appends a line to the text that is put together, behind an LF if it is not the first. */
 ath_status ath_source_join(ath_source *self, const ath_line *line, bool first) ATH_MUST_CHECK;
 

@@ -28,12 +28,6 @@ static bool is_markup(const ath_line *line) {
   return is_doc_tag(line->bytes, line->length) || is_heading(line->bytes, line->length);
 }
 
-static bool is_blank(const ath_line *line) {
-  for (size_t i = 0; i < line->length; i++)
-    if (line->bytes[i] != ' ' && line->bytes[i] != '\t') return false;
-  return true;
-}
-
 /* *apart: the line is no part of a document: markup that is to be dropped. */
 static ath_status next_line(ath_source *self, ath_line *line, bool *apart) {
   *apart = false;
@@ -80,7 +74,7 @@ static ath_status next_joined(ath_source *self, ath_document *out) {
   for (;;) {
     ath_status status = next_line(self, &line, &apart);
     if (status == ATH_OK && line.bytes == NULL) break;
-    if (status == ATH_OK && (apart || (blocks && is_blank(&line)))) {
+    if (status == ATH_OK && (apart || (blocks && ath_source_is_blank(&line)))) {
       if (blocks && begun) break;
       continue;
     }
