@@ -471,8 +471,8 @@ static ath_status collect(const ath_tokenizer *self, const int32_t *ids, size_t 
     size_t length;
     const char *bytes = added != NULL ? added->form : find_token(self, ids[i], &length);
     if (bytes == NULL)
-      return ath_fail(ATH_INVALID, "id %zu is %d, which is no token; the tokenizer has %d ids",
-                      i, ids[i], self->size);
+      return ath_fail(ATH_INVALID, "there is no token %d (number %zu of those to decode); the "
+                      "tokenizer has %d ids", ids[i], i + 1, self->size);
     if (added != NULL) length = added->form_length;
     ATH_TRY(ath_pieces_add(pieces, bytes, length));
   }

@@ -61,7 +61,9 @@ def test_info_shows_size_and_special_tokens(tokenizer):
     (["encode", "a"], 2, "--tokenizer"),
     (["encode", "--tokenizer", "/nonexistent", "a"], 6, "/nonexistent"),
     (["decode", "--tokenizer", "TOKENIZER", "4x"], 3, '"4x" is not an id'),
-    (["decode", "--tokenizer", "TOKENIZER", "4", "99"], 3, "id 1 is 99, which is no token"),
+    (["decode", "--tokenizer", "TOKENIZER", "4", "99"], 3, "no token 99 (number 2 of"),
+    (["train", "--special-tokens", "<a>,,<b>", "--input", "a", "--output", "b"], 2,
+     "special token 2 of those given must be UTF-8, and not empty"),
     (["train", "--model", "nonsense", "--input", "a", "--output", "b"], 2, "--model nonsense"),
     (["train", "--input", "/nonexistent.txt", "--output", "b"], 6, "/nonexistent.txt"),
 ])

@@ -155,7 +155,7 @@ static void decoding_turns_marks_into_spaces(void **state) {
   assert_string_equal(decoded(t, NULL, 0, 0), "");
   ath_buffer out = ath_buffer_make(100);
   assert_fails(ath_tokenizer_decode(t, (const int32_t[]){1, 9}, 2, 0, &out), ATH_INVALID,
-               "id 1 is 9, which is no token");
+               "there is no token 9 (number 2 of those to decode)");
   ath_buffer_free(&out);
   ath_tokenizer_destroy(t);
 }

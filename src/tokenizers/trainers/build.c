@@ -19,11 +19,12 @@ int ath_build_special(const ath_build *self, const char *token, size_t length) {
   return -1;
 }
 
-static ath_status add_special(ath_build *self, const char *token) {
+/* `number` is that of the token in the caller's list; the model's own are sound. */
+static ath_status add_special(ath_build *self, const char *token, size_t number) {
   size_t length = strlen(token);
   if (length == 0 || ath_utf8_prefix(token, length) != length)
-    return ath_fail(ATH_USAGE, "special token %zu must be UTF-8, and not empty",
-                    self->special_count + 1);
+    return ath_fail(ATH_USAGE, "special token %zu of those given must be UTF-8, and not empty",
+                    number);
   if (ath_build_special(self, token, length) >= 0)
     return ath_fail(ATH_USAGE, "the special token \"%.100s\" is there twice", token);
   if (self->special_count == ATH_SPECIALS_MAX)
@@ -58,9 +59,9 @@ ath_status ath_build_init(ath_build *self, const ath_recipe *recipe,
   *self = (ath_build){.recipe = recipe};
   ATH_TRY(check_options(options));
   for (size_t i = 0; i < ATH_OWN_SPECIALS; i++)
-    if (!is_named(recipe->specials[i], options)) ATH_TRY(add_special(self, recipe->specials[i]));
+    if (!is_named(recipe->specials[i], options)) ATH_TRY(add_special(self, recipe->specials[i], 0));
   for (size_t i = 0; i < options->special_count; i++)
-    ATH_TRY(add_special(self, options->special_tokens[i]));
+    ATH_TRY(add_special(self, options->special_tokens[i], i + 1));
   if (self->special_count < (size_t)options->vocab_size) return ATH_OK;
   return ath_fail(ATH_USAGE, "vocabulary size %d: there are %zu special tokens alone",
                   (int)options->vocab_size, self->special_count);
