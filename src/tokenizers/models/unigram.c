@@ -17,6 +17,7 @@
 #include "tokenizers/models/word_cache.h"
 
 static const double UNKNOWN_PENALTY = 10; /* below the least score of the vocabulary */
+enum { WINDOW_MIN = 8 }; /* more than the bytes of a character */
 
 /* --- the vocabulary ------------------------------------------------------------------------ */
 
@@ -79,8 +80,10 @@ ath_status ath_unigram_finish(ath_unigram *self, int32_t *doubled) {
   ath_trie_key *keys = malloc((count + 1) * sizeof *keys);
   if (keys == NULL) return out_of_memory();
   self->least = INFINITY;
+  self->window = WINDOW_MIN;
   for (size_t i = 0; i < count; i++) {
     if (self->scores[i] < self->least) self->least = self->scores[i];
+    while (self->window <= self->pieces[i].length) self->window *= 2;
     if (self->pieces[i].length > 0) /* an empty piece never matches */
       keys[keyed++] = (ath_trie_key){self->pieces[i].bytes, self->pieces[i].length, (int32_t)i};
   }
@@ -211,32 +214,41 @@ static void write(const void *data, ath_json_writer *out) {
 /* --- the best path ------------------------------------------------------------------------- */
 
 #define UNREACHED UINT32_MAX
-typedef struct place { /* a byte offset inside the word */
-  double score;   /* of the best path that ends here */
-  uint32_t start; /* where that path's last piece begins */
-  int32_t id;     /* … and which it is */
+typedef struct place { /* a byte offset inside the word, which the best path there … */
+  uint32_t start; /* … reaches from here */
+  int32_t id;     /* … by this piece */
 } place;
 
-/* Ends a path at `target`, unless one that is as good is there. */
-static void reach(place *target, double score, uint32_t start, int32_t id) {
-  if (target->start != UNREACHED && !(score > target->score)) return;
-  *target = (place){score, start, id};
+/* Scores are kept of as many places as a piece may reach over, and one: a long word, which has
+ * places for each of its bytes, then takes half the memory. */
+typedef struct lattice {
+  place *places;
+  double *scores; /* of the best path to place p, at p & mask */
+  size_t mask;
+} lattice;
+
+/* Ends a path at the place `end`, unless one that is as good is there. */
+static inline void reach(const lattice *l, size_t end, double score, uint32_t start, int32_t id) {
+  double *best = &l->scores[end & l->mask];
+  if (l->places[end].start != UNREACHED && !(score > *best)) return;
+  l->places[end] = (place){start, id};
+  *best = score;
 }
 
 /* Enters every piece that begins at `start` into the places where they end. */
-static void extend(const ath_unigram *self, const ath_text *word, uint32_t start, place *places,
+static void extend(const ath_unigram *self, const ath_text *word, uint32_t start, const lattice *l,
                    bool *has_single) {
   const uint8_t *bytes = (const uint8_t *)word->bytes;
   size_t single = start + ath_character_length(word->bytes[start]);
-  assert(places[start].start != UNREACHED);
-  double before = places[start].score;
+  assert(l->places[start].start != UNREACHED);
+  double before = l->scores[start & l->mask];
   ath_trie_node node = ath_trie_root(&self->trie);
   *has_single = false;
   for (size_t end = start; end < word->length;) {
     if (!ath_trie_step(&self->trie, &node, bytes[end++])) break;
     int32_t id = ath_trie_value(&self->trie, node);
     if (id < 0) continue;
-    reach(&places[end], self->scores[id] + before, start, id);
+    reach(l, end, self->scores[id] + before, start, id);
     if (end == single) *has_single = true;
   }
 }
@@ -248,18 +260,19 @@ static ath_status no_unknown(const ath_text *word, size_t at) {
 }
 
 /* Fills in the best path to every place where a character begins, from left to right. */
-static ath_status search(const ath_unigram *self, const ath_text *word, place *places) {
-  for (size_t i = 0; i <= word->length; i++) places[i].start = UNREACHED;
-  places[0] = (place){0, 0, -1};
+static ath_status search(const ath_unigram *self, const ath_text *word, const lattice *l) {
+  memset(l->places, 0xFF, (word->length + 1) * sizeof *l->places); /* UNREACHED */
+  l->places[0] = (place){0, -1};
+  l->scores[0] = 0;
   double unknown_score = self->least - UNKNOWN_PENALTY;
   for (uint32_t start = 0; start < word->length;) {
     uint32_t next = start + (uint32_t)ath_character_length(word->bytes[start]);
     bool has_single;
-    extend(self, word, start, places, &has_single);
+    extend(self, word, start, l, &has_single);
     if (!has_single) {
-      if (self->unknown < 0 && places[next].start == UNREACHED) return no_unknown(word, start);
+      if (self->unknown < 0 && l->places[next].start == UNREACHED) return no_unknown(word, start);
       if (self->unknown >= 0)
-        reach(&places[next], unknown_score + places[start].score, start, self->unknown);
+        reach(l, next, unknown_score + l->scores[start & l->mask], start, self->unknown);
     }
     start = next;
   }
@@ -322,11 +335,15 @@ static void reverse(ath_word_piece *pieces, size_t count) {
 static ath_status cut(const void *model, ath_run *run, const ath_text *word,
                       ath_word_piece **pieces, size_t *count) {
   const ath_unigram *self = model;
-  place *places = ath_run_scratch(run, ATH_SCRATCH_LATTICE, (word->length + 1) * sizeof *places);
-  *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, (word->length + 1) * sizeof **pieces);
-  if (places == NULL || *pieces == NULL) return ATH_NO_MEMORY;
-  ATH_TRY(search(self, word, places));
-  *count = trace(self, word, places, *pieces);
+  size_t places = word->length + 1;
+  lattice l = {.mask = self->window - 1};
+  l.scores = ath_run_scratch(run, ATH_SCRATCH_LATTICE,
+                             self->window * sizeof *l.scores + places * sizeof *l.places);
+  *pieces = ath_run_scratch(run, ATH_SCRATCH_PIECES, places * sizeof **pieces);
+  if (l.scores == NULL || *pieces == NULL) return ATH_NO_MEMORY;
+  l.places = (place *)(void *)(l.scores + self->window);
+  ATH_TRY(search(self, word, &l));
+  *count = trace(self, word, l.places, *pieces);
   reverse(*pieces, *count);
   return ATH_OK;
 }

@@ -20,6 +20,7 @@ typedef struct ath_unigram {
   bool byte_fallback;      /* unknown pieces become bytes, where there is a token for each */
   int32_t byte_ids[256];   /* of "<0x00>" … "<0xFF>"; −1: none */
   double least;    /* of all scores */
+  size_t window;   /* a power of two above the bytes of the longest piece */
   ath_trie trie;   /* piece to id */
 } ath_unigram;
 
