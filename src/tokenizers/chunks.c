@@ -12,6 +12,7 @@ enum { /* signs of a byte */
   ALONE = 1 << 1, /* a border that is a chunk */
   FIRST = 1 << 2, /* a border that begins one */
   ODD = 1 << 3,   /* next to this byte a border counts only as a grapheme */
+  WIDE = 1 << 4,  /* the first of three bytes that may be a chunk (`wide`) */
 };
 
 static ath_keeping keeping_of(const ath_normalizer *self, uint8_t c) {
@@ -22,6 +23,25 @@ static ath_keeping keeping_of(const ath_normalizer *self, uint8_t c) {
 static void mark_odd(ath_chunking *self) {
   for (unsigned byte = 0; byte < 256; byte++)
     if (byte == '\r' || byte == '\n' || byte >= 0x80) self->signs[byte] |= ODD;
+}
+
+/* Characters of three bytes around which the normaliser puts spaces, where words end at these: they
+ * are looked for where Chinese ones are, which are the only ones. */
+static void find_wide(ath_chunking *self, const ath_normalizer *normalizer) {
+  enum { FIRST_WIDE = 0x3400, WIDE_END = 0xA000 };
+  if (normalizer->kind == NULL || normalizer->kind->sets_apart == NULL) return;
+  for (uint32_t row = FIRST_WIDE; row < WIDE_END; row += 64) {
+    bool all = true;
+    for (uint32_t c = row; c < row + 64; c++)
+      all &= normalizer->kind->sets_apart(normalizer->data, c);
+    if (!all) continue;
+    self->wide[row >> 12] |= UINT64_C(1) << (row >> 6 & 63);
+    self->signs[0xE0 | row >> 12] = BORDER | ALONE | WIDE;
+  }
+}
+
+static bool is_wide(const ath_chunking *self, const char *bytes) {
+  return (self->wide[bytes[0] & 15] >> (bytes[1] & 63) & 1) != 0;
 }
 
 void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
@@ -43,6 +63,7 @@ void ath_chunking_find(ath_chunking *self, const ath_normalizer *normalizer,
     graphemes |= keeping == ATH_KEEPS_AS_GRAPHEME;
   }
   if (graphemes) mark_odd(self);
+  else if (self->signs[' '] == BORDER) find_wide(self, normalizer);
 }
 
 /* --- cutting --------------------------------------------------------------------------------- */
@@ -101,11 +122,13 @@ static void cut(cutting *self, size_t from, size_t count) {
   for (; borders != 0; borders &= borders - 1) {
     size_t at = from + (size_t)__builtin_ctz(borders);
     unsigned signs = self->how->signs[(uint8_t)self->text->bytes[at]];
+    if ((signs & WIDE) != 0 && !is_wide(self->how, self->text->bytes + at)) continue;
+    size_t end = at + ((signs & WIDE) != 0 ? 3 : 1);
     chunks->places[chunks->count] = (ath_origin){(uint32_t)self->start, (uint32_t)at};
     chunks->count += at > self->start;
-    chunks->places[chunks->count] = (ath_origin){(uint32_t)at, (uint32_t)at + 1};
+    chunks->places[chunks->count] = (ath_origin){(uint32_t)at, (uint32_t)end};
     chunks->count += (signs & ALONE) != 0;
-    self->start = at + ((signs & FIRST) == 0);
+    self->start = (signs & FIRST) == 0 ? end : at;
   }
 }
 

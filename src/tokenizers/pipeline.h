@@ -273,6 +273,9 @@ typedef struct ath_normalizer_kind {
   /* Replaces *text by what the normaliser makes of it; leaves it alone if nothing changes. */
   ath_status (*apply)(const void *data, ath_run *run, ath_text *text);
   ath_keeping (*keeps)(const void *data, uint8_t character); /* NULL: nothing */
+  /* Whether a character x c y becomes what x does, a space, c, a space, and what y does; may be
+   * NULL: none does. */
+  bool (*sets_apart)(const void *data, uint32_t character);
 } ath_normalizer_kind;
 
 /* What an ASCII character c in a text x c y does to its words. */

@@ -187,4 +187,12 @@ static ath_keeping keeps(const void *data, uint8_t character) {
   return self->becomes[character] == character ? ATH_KEEPS_APART : ATH_KEEPS_NOTHING;
 }
 
-const ath_normalizer_kind ath_normalizer_bert = {{"BertNormalizer", read, write}, apply, keeps};
+/* The later passes do not change Chinese characters, but for those that are decomposed. */
+static bool sets_apart(const void *data, uint32_t character) {
+  unsigned flags = ath_character_look_up(character)->flags;
+  bool cleaned = (flags & (ATH_IS_CONTROL | ATH_IS_WHITE_SPACE)) != 0;
+  return ((const bert *)data)->chinese && (flags & ATH_IS_CHINESE) != 0 && !cleaned;
+}
+
+const ath_normalizer_kind ath_normalizer_bert = {
+    {"BertNormalizer", read, write}, apply, keeps, sets_apart};

@@ -24,4 +24,4 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
 }
 
 const ath_normalizer_kind ath_normalizer_byte_level = {
-    {"ByteLevel", ath_read_nothing, ath_write_nothing}, apply, NULL};
+    {"ByteLevel", ath_read_nothing, ath_write_nothing}, apply, NULL, NULL};

@@ -269,7 +269,7 @@ static ath_keeping keeping_of(ath_form form, uint8_t character) {
     return keeping_of(form, character);                                              \
   }                                                                                  \
   const ath_normalizer_kind ath_normalizer_##name = {                                \
-      {&#form[4], ath_read_nothing, ath_write_nothing}, apply_##name, keeps_##name}
+      {&#form[4], ath_read_nothing, ath_write_nothing}, apply_##name, keeps_##name, NULL}
 
 FORM_KIND(ATH_NFC, nfc);
 FORM_KIND(ATH_NFD, nfd);

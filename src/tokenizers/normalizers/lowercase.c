@@ -62,4 +62,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
 }
 
 const ath_normalizer_kind ath_normalizer_lowercase = {
-    {"Lowercase", ath_read_nothing, ath_write_nothing}, apply, keeps};
+    {"Lowercase", ath_read_nothing, ath_write_nothing}, apply, keeps, NULL};

@@ -36,4 +36,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
 }
 
 const ath_normalizer_kind ath_normalizer_nmt = {
-    {"Nmt", ath_read_nothing, ath_write_nothing}, apply, keeps};
+    {"Nmt", ath_read_nothing, ath_write_nothing}, apply, keeps, NULL};

@@ -322,4 +322,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
 }
 
 const ath_normalizer_kind ath_normalizer_precompiled = {
-    {"Precompiled", read, write}, apply, keeps};
+    {"Precompiled", read, write}, apply, keeps, NULL};

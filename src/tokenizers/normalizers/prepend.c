@@ -36,4 +36,4 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ath_rewrite_end(&out, text);
 }
 
-const ath_normalizer_kind ath_normalizer_prepend = {{"Prepend", read, write}, apply, NULL};
+const ath_normalizer_kind ath_normalizer_prepend = {{"Prepend", read, write}, apply, NULL, NULL};

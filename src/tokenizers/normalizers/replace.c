@@ -67,4 +67,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
   return holds ? ATH_KEEPS_NOTHING : ATH_KEEPS_APART;
 }
 
-const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply, keeps};
+const ath_normalizer_kind ath_normalizer_replace = {{"Replace", read, write}, apply, keeps, NULL};

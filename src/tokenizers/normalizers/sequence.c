@@ -36,4 +36,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
   return least;
 }
 
-const ath_normalizer_kind ath_normalizer_sequence = {{"Sequence", read, write}, apply, keeps};
+const ath_normalizer_kind ath_normalizer_sequence = {{"Sequence", read, write}, apply, keeps, NULL};

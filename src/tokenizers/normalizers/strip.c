@@ -41,4 +41,4 @@ static ath_status apply(const void *data, ath_run *run, ath_text *text) {
   return ATH_OK;
 }
 
-const ath_normalizer_kind ath_normalizer_strip = {{"Strip", read, write}, apply, NULL};
+const ath_normalizer_kind ath_normalizer_strip = {{"Strip", read, write}, apply, NULL, NULL};

@@ -33,4 +33,4 @@ static ath_keeping keeps(const void *data, uint8_t character) {
 }
 
 const ath_normalizer_kind ath_normalizer_strip_accents = {
-    {"StripAccents", ath_read_nothing, ath_write_nothing}, apply, keeps};
+    {"StripAccents", ath_read_nothing, ath_write_nothing}, apply, keeps, NULL};
