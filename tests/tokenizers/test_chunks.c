@@ -44,7 +44,8 @@ static const char *const parts[] = {
   "\x01", "\x7F", "\xC2\xA0", "\xE3\x80\x80", "\xE4\xBD\xA0", "\xE5\xA5\xBD", "\xE2\x96\x81", "_",
   "\xF0\x9F\x91\x8D\xF0\x9F\x8F\xBD", "\xE2\x80\x8D", "\xEF\xAC\x81", "\xC2\xB4", "1", "42",
   "\u3400", "\u4DBF", "\u4DC0", "\u4E00", "\u4E00\u0301", "\u9FFF", "\uA000", "\uF900",
-  "\u4F60\u597D\u4E16\u754C", "\uAC00", "\u3042", "\xD8\x80", "\xE2\x80\x8B", "[X]", "x", "0123456789", "abababab",
+  "\u4F60\u597D\u4E16\u754C", "\uAC00", "\u3042", "\xD8\x80", "\xE2\x80\x8B", "[X]", "x",
+  "0123456789", "abababab",
 };
 
 static void add_piece(ath_buffer *json, const char *piece) {
