@@ -72,8 +72,8 @@ static uint64_t size_of(const char *name, uint64_t otherwise) {
 
 ath_gcs_sizes ath_gcs_sizes_get(void) {
   ath_gcs_sizes sizes = {.block = size_of("ATHANOR_GCS_CHUNK", 4 * MIB),
-                         .chunk = size_of("ATHANOR_GCS_CHUNK", 16 * MIB),
-                         .part = size_of("ATHANOR_GCS_PART", 64 * MIB)};
+                         .chunk = size_of("ATHANOR_GCS_CHUNK", 128 * MIB),
+                         .part = size_of("ATHANOR_GCS_PART", 128 * MIB)};
   if (sizes.block > 1024 * (uint64_t)MIB) sizes.block = 1024 * (uint64_t)MIB;
   return sizes;
 }
