@@ -1,18 +1,12 @@
 /* cache.c: the folder of one repository in the cache that is shared with huggingface_hub. */
 #include "hub/cache.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "hub/place.h"
-
-enum { POLL_NANOSECONDS = 50 * 1000 * 1000, TELL_SECONDS = 10, LOCK_MODE = 0664 };
+#include "storage/lock.h"
+#include "storage/names.h"
 
 /* --- paths -------------------------------------------------------------------------------- */
 
@@ -57,15 +51,6 @@ ath_status ath_hub_cache_file_path(const ath_hub_cache *self, const char *commit
   char folder[ATH_PATH_MAX];
   ATH_TRY(join(self, "snapshots", commit, *path != '\0' ? folder : out));
   return *path != '\0' ? ath_path_join(out, folder, path) : ATH_OK;
-}
-
-ath_status ath_hub_make_above(const char *path) {
-  char folder[ATH_PATH_MAX];
-  snprintf(folder, sizeof folder, "%s", path);
-  char *slash = strrchr(folder, '/');
-  if (slash == NULL) return ATH_OK;
-  *slash = '\0';
-  return ath_folder_create(folder);
 }
 
 /* The signature of bford.info/cachedir: backups leave such folders out. */
@@ -114,7 +99,7 @@ ath_status ath_hub_cache_set_commit(const ath_hub_cache *self, const char *revis
   if (ath_hub_is_hex(revision, ATH_GIT_DIGITS)) return ATH_OK;
   if (ath_hub_cache_commit(self, revision, there) && strcmp(there, commit) == 0) return ATH_OK;
   ATH_TRY(join(self, "refs", revision, path));
-  ATH_TRY(ath_hub_make_above(path));
+  ATH_TRY(ath_folder_create_above(path));
   return ath_file_write(path, commit, strlen(commit));
 }
 
@@ -130,7 +115,7 @@ ath_status ath_hub_cache_link(const ath_hub_cache *self, const char *commit,
   char file[ATH_PATH_MAX];
   if (ath_hub_cache_has(self, commit, entry->path)) return ATH_OK;
   ATH_TRY(ath_hub_cache_file_path(self, commit, entry->path, file));
-  ATH_TRY(ath_hub_make_above(file));
+  ATH_TRY(ath_folder_create_above(file));
   ath_buffer target = ath_buffer_make(ATH_PATH_MAX);
   ath_status status = ath_buffer_string(&target, "../../");
   for (const char *c = entry->path; *c != '\0' && status == ATH_OK; c++)
@@ -146,37 +131,11 @@ ath_status ath_hub_cache_link(const ath_hub_cache *self, const char *commit,
 
 /* --- locks -------------------------------------------------------------------------------- */
 
-static bool stopped(const volatile sig_atomic_t *stop) { return stop != NULL && *stop; }
-
-/* filelock asks again and again too: neither is told when the other lets go. */
-static ath_status wait_for(int file, const char *path, const volatile sig_atomic_t *stop,
-                           bool *held) {
-  const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
-  double tell = seconds_now() + TELL_SECONDS;
-  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EACCES && errno != EINTR) return ATH_OK; /* none here */
-    if (stopped(stop)) return ath_fail(ATH_INTERRUPTED, "%s: stopped while waiting for it", path);
-    if (seconds_now() > tell) {
-      ath_log(ATH_LOG_INFO, "%s: waiting for another process that downloads the same", path);
-      tell = seconds_now() + TELL_SECONDS;
-    }
-    nanosleep(&pause, NULL);
-  }
-  *held = true;
-  return ATH_OK;
-}
-
 ath_status ath_hub_cache_lock(const ath_hub_cache *self, const char *blob,
                               const volatile sig_atomic_t *stop, int *lock) {
   char path[ATH_PATH_MAX], name[ATH_HUB_OID_MAX + 8];
-  bool held = false;
   *lock = -1;
   snprintf(name, sizeof name, "%s.lock", blob);
   ATH_TRY(ath_path_join(path, self->locks, name));
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, LOCK_MODE);
-  if (file < 0) return ath_fail_errno(errno, "%s", path);
-  ath_status status = wait_for(file, path, stop, &held);
-  if (held) *lock = file;
-  else close(file);
-  return status;
+  return ath_lock_wait(path, stop, lock);
 }

@@ -13,8 +13,6 @@ typedef struct ath_hub_cache {
 
 /* Its paths only; nothing is made. */
 ath_status ath_hub_cache_open(const ath_hub_place *place, ath_hub_cache *out) ATH_MUST_CHECK;
-/* Makes the folders above a path. */
-ath_status ath_hub_make_above(const char *path) ATH_MUST_CHECK;
 /* Makes the folders that a download needs, and marks the root as a cache. */
 ath_status ath_hub_cache_prepare(const ath_hub_cache *self) ATH_MUST_CHECK;
 
@@ -39,8 +37,8 @@ bool ath_hub_cache_has(const ath_hub_cache *self, const char *commit, const char
 ath_status ath_hub_cache_link(const ath_hub_cache *self, const char *commit,
                               const ath_hub_entry *entry) ATH_MUST_CHECK;
 
-/* Waits until no other has the blob's lock, which is filelock's: flock on <locks>/<blob>.lock.
- * Closing *lock lets go. Where the file system knows no locks *lock is −1 and there is none. */
+/* Waits until no other has the blob's lock, which is filelock's: <locks>/<blob>.lock
+ * (storage/lock.h). */
 ath_status ath_hub_cache_lock(const ath_hub_cache *self, const char *blob,
                               const volatile sig_atomic_t *stop, int *lock) ATH_MUST_CHECK;
 

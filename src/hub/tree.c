@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub/cache.h"
 #include "hub/place.h"
+#include "storage/names.h"
 
 enum { ENTRIES_MAX = 1 << 20, NAMES_MAX = 256 << 20, FILE_TEXT_MAX = 512 << 20,
        URL_MAX = ATH_HTTP_URL_MAX, FORMAT_VERSION = 1 };
@@ -229,7 +229,7 @@ static ath_status put_entries(const ath_hub_tree *self, ath_buffer *out) {
 
 ath_status ath_hub_tree_save(const ath_hub_tree *self, const char *path) {
   ath_buffer text = ath_buffer_make(FILE_TEXT_MAX);
-  ath_status status = ath_hub_make_above(path);
+  ath_status status = ath_folder_create_above(path);
   if (status == ATH_OK) status = put_entries(self, &text);
   if (status == ATH_OK) status = ath_file_write(path, text.bytes, text.length);
   ath_buffer_free(&text);

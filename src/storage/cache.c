@@ -2,8 +2,8 @@
  *
  * Each location that was asked for has a folder, "<its name, escaped>.copy", with the object or the
  * objects below it, and a file "<…>.lock" beside it, which a process that uses the copy holds
- * locked until it ends, and whose time of change says when it was used last. A file's time of
- * change is its object's version. */
+ * locked until it ends, and whose time of change says when it was used last; who brings the copy
+ * up to date locks "<…>.fetching" meanwhile. A file's time of change is its object's version. */
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #include "base/resize.h"
 #include "storage/cache_room.h"
 #include "storage/file.h"
-#include "storage/http.h"
+#include "storage/gcs.h"
+#include "storage/lock.h"
 #include "storage/names.h"
 #include "storage/parallel.h"
 #include "storage/store.h"
@@ -38,16 +39,22 @@ static uint64_t hash_of(const char *text) {
   return hash;
 }
 
-/* "gs://bucket/a/b/" → "<cache>/bucket%2Fa%2Fb<ending>" and "b". */
+/* "gs://bucket/a/b/" → "<cache>/bucket%2Fa%2Fb<ending>" and "b", which must be the name of a folder
+ * or a file in it. */
 static ath_status entry_of(const char *location, const char *ending, char entry[ATH_PATH_MAX],
                            char base[ATH_PATH_MAX]) {
   char folder[ATH_PATH_MAX], plain[ATH_LOCATION_MAX], name[ENTRY_NAME_MAX + 32];
   ath_buffer escaped = ath_buffer_make(4 * ATH_LOCATION_MAX);
+  ath_gcs_name parts;
+  ATH_TRY(ath_gcs_parse(location, true, &parts));
   size_t length = strlen(location);
   while (length > 0 && location[length - 1] == '/') length--;
   if (length >= ATH_LOCATION_MAX)
     return ath_fail(ATH_INVALID, "%.60s…: the location is too long", location);
   snprintf(plain, sizeof plain, "%.*s", (int)length, location);
+  bool pattern = strpbrk(plain + strlen("gs://"), "*?[") != NULL;
+  snprintf(base, ATH_PATH_MAX, "%s", pattern ? "matched" : strrchr(plain, '/') + 1);
+  ATH_TRY_CONTEXT(ath_name_check(base), "%s", location);
   ATH_TRY(cache_folder(folder));
   ATH_TRY(ath_folder_create(folder));
   ath_status status = ath_http_escape(&escaped, plain + strlen("gs://"), "");
@@ -57,10 +64,7 @@ static ath_status entry_of(const char *location, const char *ending, char entry[
   else if (status == ATH_OK)
     snprintf(name, sizeof name, "%s%s", escaped.length > 0 ? escaped.bytes : "", ending);
   ath_buffer_free(&escaped);
-  if (status == ATH_OK) status = ath_path_join(entry, folder, name);
-  bool pattern = strpbrk(plain + strlen("gs://"), "*?[") != NULL;
-  snprintf(base, ATH_PATH_MAX, "%s", pattern ? "matched" : strrchr(plain, '/') + 1);
-  return status;
+  return status == ATH_OK ? ath_path_join(entry, folder, name) : status;
 }
 
 /* --- what there is ------------------------------------------------------------------------ */
@@ -190,21 +194,46 @@ static ath_status remove_others(const fetching *self) {
   return status;
 }
 
-static ath_status fetch(fetching *self) {
+/* "<entry without .copy><ending>" */
+static ath_status beside(const fetching *self, const char *ending, char out[ATH_PATH_MAX]) {
+  int stem = (int)(strlen(self->entry) - strlen(".copy"));
+  if (snprintf(out, ATH_PATH_MAX, "%.*s%s", stem, self->entry, ending) < ATH_PATH_MAX)
+    return ATH_OK;
+  return ath_fail(ATH_INVALID, "%.60s…: the path is too long", self->entry);
+}
+
+/* What is in use is not given up for want of room. */
+static ath_status mark_as_used(const fetching *self) {
   char lock[ATH_PATH_MAX];
-  ATH_TRY(look(self));
-  snprintf(lock, sizeof lock, "%.*s.lock", (int)(strlen(self->entry) - strlen(".copy")),
-           self->entry);
+  ATH_TRY(beside(self, ".lock", lock));
   int handle = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (handle < 0) return ath_fail_errno(errno, "%s", lock);
   flock(handle, LOCK_SH); /* until the process ends */
   futimens(handle, NULL);
+  return ATH_OK;
+}
+
+static ath_status bring_up_to_date(fetching *self) {
+  ATH_TRY(look(self));
   ATH_TRY(find_missing(self));
   if (self->missing_count > 0) {
     ATH_TRY(ath_cache_make_room(self->entry, self->missing));
     ATH_TRY(ath_parallel(self->missing_count, FETCH_THREADS, fetch_one, self));
   }
   return remove_others(self);
+}
+
+/* Of several processes that want the same one fetches, and the others wait: they would remove each
+ * other's unfinished files. */
+static ath_status fetch(fetching *self) {
+  char path[ATH_PATH_MAX];
+  int lock;
+  ATH_TRY(beside(self, ".fetching", path));
+  ATH_TRY(mark_as_used(self));
+  ATH_TRY(ath_lock_wait(path, NULL, &lock));
+  ath_status status = bring_up_to_date(self);
+  if (lock >= 0) close(lock);
+  return status;
 }
 
 ath_status ath_cache_fetch(const char *location, bool deep, char path[ATH_LOCATION_MAX]) {

@@ -19,7 +19,8 @@ DATA = content(1, 3 * GRAIN + 1000)
 
 class Cloud(http.server.ThreadingHTTPServer):
     """Keeps what arrives; `script` has for each PUT what happens instead: a number answers with
-    that, a pair (number, stored) stores so many bytes of the request first, None is normal."""
+    that, a pair (number, stored) stores so many bytes of the request first, None is normal. A read
+    waits for an event."""
     daemon_threads = True
 
     def __init__(self, script=()):
@@ -105,6 +106,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.refused():
             return None
+        if "/o?" in self.path:
+            items = [json.loads(self.server.info(name)) for name in sorted(self.server.objects)]
+            return self.say(200, json.dumps({"items": items}).encode())
         name = urllib.parse.unquote(self.path.split("/o/")[1].split("?")[0])
         if name not in self.server.objects:
             return self.say(404, b'{"error": {"message": "No such object"}}')
@@ -118,6 +122,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if step == "replaced":
             headers["x-goog-generation"] = "8"
         part = data[begin:end + 1]
+        if isinstance(step, threading.Event):
+            assert step.wait(60)
         if step == "damaged":
             part = part[:-1] + bytes([part[-1] ^ 1])
         return self.say(206, part, **headers)
