@@ -9,7 +9,7 @@
 #include "base/outcome.h"
 
 enum { BATCH_MAX = 100, PARTS_MAX = 10000, BODY_MAX = 4 << 20, ERROR_TEXT_MAX = 1 << 16,
-       PART_NAME_MAX = 16, ROUNDS = 2 };
+       PART_NAME_MAX = 16, IDLE_ROUNDS_MAX = 2 };
 #define LFS_JSON "application/vnd.git-lfs+json"
 
 typedef struct sender {
@@ -94,7 +94,7 @@ static const char *part_url(const json_t *header, uint64_t number) {
 
 static ath_status put_parts(sender *self, const json_t *header, uint64_t chunk, piece *part,
                             ath_buffer *parts) {
-  uint64_t size = part->file->size, count = (size + chunk - 1) / chunk;
+  uint64_t size = part->file->size, count = size / chunk + (size % chunk > 0);
   if (count > PARTS_MAX)
     return ath_fail(ATH_INVALID, "%s: the Hub wants %" PRIu64 " parts", part->file->remote, count);
   for (uint64_t i = 0; i < count; i++) {
@@ -211,8 +211,11 @@ static const json_t *object_of(const json_t *batch, const char *oid) {
   return NULL;
 }
 
-static ath_status send_batch(sender *self, ath_hub_file *const *files, size_t count) {
+/* *good: how many of them the store has after it, in their order. */
+static ath_status send_batch(sender *self, ath_hub_file *const *files, size_t count,
+                             size_t *good) {
   json_t *batch = NULL;
+  *good = 0;
   ATH_TRY(ask_batch(self, files, count, &batch));
   ath_status status = ATH_OK;
   for (size_t i = 0; i < count && status == ATH_OK; i++) {
@@ -222,20 +225,24 @@ static ath_status send_batch(sender *self, ath_hub_file *const *files, size_t co
       status = ath_fail(ATH_INVALID, "%s: the Hub does not take it: %.200s", files[i]->remote,
                         error != NULL ? error : "it is not in the answer");
     else status = send_file(self, files[i], json_object_get(object, "actions"));
+    *good += status == ATH_OK;
   }
   json_decref(batch);
   return status;
 }
 
-/* Addresses are signed for a time: after a long upload the later ones may be refused. What has been
- * sent is not sent again. */
+/* Addresses are signed for a time: after a long upload the later ones are refused, and asked for
+ * anew as long as that brings another file there. What has been sent is not sent again. */
 static ath_status send_batch_again(sender *self, ath_hub_file *const *files, size_t count) {
   ath_status status = ATH_OK;
-  for (int round = 0; round < ROUNDS; round++) {
+  size_t best = 0, good;
+  for (int idle = 0; idle < IDLE_ROUNDS_MAX;) {
     uint64_t before = self->transfer->done;
-    status = send_batch(self, files, count);
+    status = send_batch(self, files, count, &good);
     if (status != ATH_DENIED) return status;
     ath_hub_transfer_add(self->transfer, (int64_t)before - (int64_t)self->transfer->done);
+    idle = good > best ? 0 : idle + 1;
+    if (good > best) best = good;
   }
   return status;
 }

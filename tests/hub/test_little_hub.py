@@ -332,6 +332,24 @@ def test_an_expired_address_is_asked_for_anew(hub, env, tmp_path):
     assert hub.files["a.bin"] == content and len(hub.asked("batch")) == 2
 
 
+def test_addresses_are_asked_for_again_as_long_as_that_brings_files_there(hub, env, tmp_path):
+    """The addresses of one answer last for two files; the last file's is never good."""
+    files, left = {f"{i}.bin": DRAW.randbytes(2 * LARGE + i) for i in range(7)}, [0]
+
+    def faults(handler, path):
+        left[0] = 2 if path.endswith("/batch") else left[0] - path.startswith("/put/")
+        refused = left[0] < 0 or path == f"/put/{large_name(files['6.bin'])}"
+        return refused and (handler.answer(403) or True)
+    hub.faults = faults
+    folder = write(tmp_path / "m", files)
+    code, _, messages = run(env, "hub", "push", "tester/one", folder)
+    assert code == 7 and "6.bin: 403" in messages and len(hub.asked("batch")) < 8
+    (folder / "6.bin").unlink()
+    puts = len(hub.asked("PUT "))
+    succeed(env, "hub", "push", "tester/one", folder)
+    assert len(hub.files) == len(FILES) + 6 and len(hub.asked("PUT ")) == puts
+
+
 def test_two_hundred_files_each_way_under_random_faults(hub, env, tmp_path):
     """Cut connections, 429 and 5xx, before and within bodies; every byte is right in the end."""
     draw = random.Random(11)
