@@ -178,6 +178,7 @@ static ath_status run_session(upload *self, bool *renew) {
 
 /* --- one object --------------------------------------------------------------------------- */
 
+/* A session may take hours: from one that stored something the time counts anew, not the tries. */
 static ath_status run_sessions(upload *self, const ath_gcs_name *name, ath_buffer *url) {
   static const ath_http_answer none = {.retry_after = -1};
   ath_retry retry = ath_retry_begin(&ath_retry_default, NULL);
@@ -187,6 +188,7 @@ static ath_status run_sessions(upload *self, const ath_gcs_name *name, ath_buffe
     renew = false;
     status = begin_session(self, name, url);
     if (status == ATH_OK) status = run_session(self, &renew);
+    if (self->highest > 0) retry.began = ath_retry_begin(&ath_retry_default, NULL).began;
   } while (status != ATH_OK && renew && ath_retry_again(&retry, ATH_IO, &none));
   return status;
 }

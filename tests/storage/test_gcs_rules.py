@@ -19,8 +19,8 @@ DATA = content(1, 3 * GRAIN + 1000)
 
 class Cloud(http.server.ThreadingHTTPServer):
     """Keeps what arrives; `script` has for each PUT what happens instead: a number answers with
-    that, a pair (number, stored) stores so many bytes of the request first, None is normal. A read
-    waits for an event."""
+    that, a pair (number, stored) stores so many bytes of the request first, after a float of
+    seconds all is normal, as with None. A read waits for an event."""
     daemon_threads = True
 
     def __init__(self, script=()):
@@ -86,6 +86,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server.ranges.append(asked)
         name, data, _ = server.sessions[int(self.path.split("/")[-1])]
         step = server.script.pop(0) if server.script else None
+        if isinstance(step, float):
+            step = time.sleep(step)  # None
         begin, total = re.fullmatch(r"bytes (?:\*|(\d+)-\d+)/(\d+)", asked).groups()
         if begin is not None:
             assert int(begin) <= len(data), "a gap"
@@ -187,6 +189,12 @@ def test_a_lost_session_is_begun_anew_from_byte_0(cloud, path, lost):
 def test_lost_sessions_are_bounded(cloud, path):
     text = upload(cloud, path, *[410] * 100, code=3)
     assert "410" in text and len(cloud.sessions) == 8
+
+
+def test_a_session_that_is_lost_after_long_progress_is_begun_anew(cloud, path):
+    upload(cloud, path, None, 1.5, 410, ATHANOR_RETRY_SECONDS="1")
+    assert cloud.ranges == [part(0), part(1), part(2), *ALL]
+    assert bytes(cloud.objects["a/b"]) == DATA
 
 
 def test_308_with_a_range_goes_on_behind_it(cloud, path):
