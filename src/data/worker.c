@@ -158,15 +158,22 @@ static ath_status remove_journal(work *self, const char *path, void *context) {
   return unlink(path) == 0 ? ATH_OK : ath_fail_errno(errno, "%s: cannot remove", path);
 }
 
-/* Only shards that are on the disk in full length are kept. */
-static void drop_lost(const ath_split *split, ath_shard_list *list) {
+static bool is_whole(const ath_split *split, const ath_shard_entry *shard) {
+  char path[ATH_PATH_MAX];
+  uint64_t size;
+  return ath_path_join(path, split->folder, shard->name) == ATH_OK &&
+         ath_file_size(path, &size) == ATH_OK && size == shard->bytes;
+}
+
+/* Only shards that are on the disk in full length are kept. Of shards of so many bytes each begins
+ * where the one before it ends, so none is kept behind a gap. */
+static void drop_lost(const ath_preparation *all, const ath_split *split, ath_shard_list *list) {
   size_t kept = 0;
   for (size_t i = 0; i < list->count; i++) {
-    char path[ATH_PATH_MAX];
-    uint64_t size;
-    if (ath_path_join(path, split->folder, list->items[i].name) == ATH_OK &&
-        ath_file_size(path, &size) == ATH_OK && size == list->items[i].bytes)
-      list->items[kept++] = list->items[i];
+    uint64_t index = 0, records;
+    bool known = ath_shard_name_parse(list->items[i].name, &index, &records);
+    if (all->options->shard_records == 0 && (!known || index != kept)) break;
+    if (is_whole(split, &list->items[i])) list->items[kept++] = list->items[i];
   }
   list->count = kept;
 }
@@ -182,7 +189,7 @@ static ath_status decide(work *self) {
   ATH_TRY(each_journal(self, read_journal, layout->kept));
   for (size_t i = 0; i < self->all->count; i++) {
     ath_shard_list_sort(&layout->kept[i]);
-    drop_lost(&self->all->splits[i], &layout->kept[i]);
+    drop_lost(self->all, &self->all->splits[i], &layout->kept[i]);
     self->all->kept[i] = layout->kept[i].count;
   }
   ATH_TRY(ath_layout_decide(layout, self->all, threads_of(self)));
@@ -258,6 +265,9 @@ static ath_status lock_pieces(work *self, ath_output_state *state, int *lock) {
   }
   ATH_TRY(status);
   if (ath_path_exists(claim)) return ATH_OK;
+  if (self->together.size > 1) /* the others could not tell, and would wait for this one */
+    return ath_fail(ATH_DENIED, "%s: another run has finished it meanwhile",
+                    self->all->options->output);
   return open_output(self, state);
 }
 
@@ -268,7 +278,8 @@ static ath_status encode_and_cut(work *self, ath_output_state *state) {
   if (status == ATH_OK && all->options->workers != ATH_WORKER_MERGE)
     status = ath_pieces_encode(&self->pieces, all, self->share);
   ATH_TRY(ath_gathering_meet(&self->together, status));
-  all->missing = count_missing(self);
+  /* Whoever has met has encoded all: on a shared disk each sees that at a moment of its own. */
+  if (self->together.size == 1) all->missing = count_missing(self);
   all->unfinished = all->missing > 0;
   if (leads(self) && !all->unfinished) status = lock_pieces(self, state, &lock);
   status = ath_gathering_meet(&self->together, status);

@@ -111,6 +111,24 @@ def test_shards_of_so_many_bytes_are_those_of_one_process(job):
         assert tree(job.folder / f"bytes-{kind}-one") == tree(job.folder / f"bytes-{kind}-two")
 
 
+def test_of_shards_of_so_many_bytes_a_lost_one_is_written_again(job):
+    """A folder that stands in a shard's way ends a run there; then an earlier shard is lost."""
+    one, output = job.folder / "gap-one", job.folder / "gap"
+    run(*job.command(one, size="300KB"))
+    manifest = json.loads((one / "train" / "manifest.json").read_text())
+    names = [shard["name"] for shard in manifest["shards"]]
+    obstacle = output / "train" / names[4]
+    run(*job.command(output, "--worker", "0/2", size="300KB"))
+    (obstacle / "full").mkdir(parents=True)
+    run(*job.command(output, "--worker", "1/2", size="300KB"), code=3)
+    assert {path.name for path in (output / "train").iterdir()} == set(names[:5])
+    (obstacle / "full").rmdir()
+    obstacle.rmdir()
+    (output / "train" / names[1]).unlink()
+    run(*job.command(output, "--worker", "merge", size="300KB"))
+    assert tree(output) == tree(one)
+
+
 def test_merge_writes_what_the_workers_have_encoded(job):
     output = job.folder / "merged"
     run(*job.command(output, "--worker", "0/2"))
