@@ -1,14 +1,18 @@
 """The program as a person or a script meets it: help, errors and their exit codes, what goes to
 standard output and what to standard error, signals."""
+import fcntl
 import json
 import os
 import pty
 import random
+import re
 import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -423,9 +427,10 @@ def test_plain_progress_comes_with_the_reports_at_most_once_a_second(made, tmp_p
     assert all("/1000000 steps" in line for line in lines)
 
 
-def on_terminal(*command, term="xterm"):
+def on_terminal(*command, term="xterm", columns=0):
     """Exit code, and what a terminal on standard error is sent."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = dict(os.environ, TERM=term)
     child = subprocess.Popen(arguments_of(command), stdout=subprocess.DEVNULL, stderr=theirs,
                              env=environment)
@@ -450,6 +455,32 @@ def test_progress_is_a_bar_on_a_terminal(made, tmp_path):
     code, seen = on_terminal(*made.prepare(tmp_path / "data"))
     assert code == 0 and "\r\033[K" in seen and "█" in seen
     assert seen.endswith("\r\n") and "took" in seen.splitlines()[-1]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_a_bar_fits_its_terminal_with_the_share_and_the_time(made, tmp_path, columns):
+    code, seen = on_terminal(*made.training(tmp_path, "--max-steps", 12), columns=columns)
+    assert code == 0
+    drawn = [line.split("\n")[0].strip("\r") for line in seen.split("\r\033[K")[1:]]
+    bars = [line for line in drawn if line.startswith("training ")]
+    assert bars and all(len(line) < columns for line in bars), bars
+    assert all("%" in line and line.count("█") + line.count("░") >= 6 for line in bars)
+    assert " 100% " in bars[-1] and re.search(r" · took \d+:\d\d$", bars[-1])
+    assert ("12/12 steps" in bars[-1]) == (columns > 40)
+    assert (" lr " in bars[-1]) == (columns == 200)
+
+
+def test_bytes_are_shown_in_units_and_rates_by_three_digits(made, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_bytes(made.text.read_bytes() * 100)
+    size = text.stat().st_size
+    assert 10**5 < size < 10**7
+    shown = f"{size / 1e6:.2f}/{size / 1e6:.2f} MB" if size > 10**6 else (
+        f"{size / 1e3:.0f}/{size / 1e3:.0f} kB")
+    _, _, messages = run("data", "prepare", "--tokenizer", made.tokenizer, "--output",
+                         tmp_path / "data", "--max-length", 64, text)
+    assert f"data: preparing {shown} · " in messages, messages
+    assert re.search(r" · (\d{3}|\d\d\.\d|\d\.\d\d) [kM] tokens/s · took ", messages), messages
 
 
 def test_a_dumb_terminal_gets_plain_lines(made, tmp_path):
