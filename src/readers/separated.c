@@ -1,7 +1,7 @@
 /* separated.c: CSV (RFC 4180) and TSV, whose quotes are characters like others.
  *
  * A row of CSV is mostly one line. Where a field in quotes goes on, the lines are put together,
- * with their endings as they are, and the row is cut again. */
+ * with their endings as they are, until it ends, and cutting goes on with that field. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,7 @@ typedef struct row {
   const char *text, *label; /* of the two columns, NULL if there are not so many */
   size_t text_length, label_length;
   size_t columns;
+  size_t at;     /* up to where it is cut; when a field in quotes goes on behind it, that begins */
   bool joined;   /* of several lines, in `scratch`, with */
   size_t ending; /* … so many bytes of the last one's ending behind it */
 } row;
@@ -116,26 +117,22 @@ static ath_status keep(const char *bytes, size_t length, size_t quotes, ath_buff
 /* --- one row ------------------------------------------------------------------------------- */
 
 /* What a row's fields are shown to; NULL: only counted, and the two columns kept. */
-typedef ath_status (*visitor)(void *context, const row *r, const char *bytes, size_t length,
-                              size_t quotes);
+typedef ath_status (*visitor)(void *context, const char *bytes, size_t length, size_t quotes);
 
-/* *open: a field in quotes goes on behind the row. */
+/* Goes on at r->at. *open: the field there goes on behind the row. */
 static ath_status cut(ath_source *self, row *r, visitor visit, void *context, bool *open) {
-  r->columns = 0;
-  r->text = r->label = NULL;
-  for (size_t at = 0;; at++) {
+  for (size_t at = r->at;; at++) {
     const char *bytes;
-    size_t length, quotes, before = at;
+    size_t length, quotes;
+    r->at = at;
     ending end = take_field(self, r, &at, &bytes, &length, &quotes);
     *open = end == OPEN;
-    if (end == OPEN)
-      return blame(self, r, before, ath_fail(ATH_INVALID, "the quote that opens here is never "
-                                             "closed"));
+    if (end == OPEN) return ATH_OK;
     if (end == WRONG)
       return blame(self, r, at, ath_fail(ATH_INVALID, "behind a closing quote stands neither the "
                                          "delimiter nor the line's end; a quote inside a field is "
                                          "written twice"));
-    if (visit != NULL) ATH_TRY(visit(context, r, bytes, length, quotes));
+    if (visit != NULL) ATH_TRY(visit(context, bytes, length, quotes));
     if (r->columns == self->text_column)
       ATH_TRY(keep(bytes, length, quotes, &self->text, &r->text, &r->text_length));
     if (r->columns == self->label_column)
@@ -147,12 +144,21 @@ static ath_status cut(ath_source *self, row *r, visitor visit, void *context, bo
         end = take_field(self, r, &at, &bytes, &length, &quotes);
         r->columns++;
       }
-      return fail_width(self, r, before);
+      return fail_width(self, r, r->at);
     }
     if (end == ROW) break;
   }
   if (self->columns == 0 || r->columns == self->columns) return ATH_OK;
   return fail_width(self, r, r->length);
+}
+
+/* A kept field that lies in the row's bytes, which are about to move, gets a place of its own. */
+static ath_status settle(ath_buffer *room, const char **bytes, size_t length) {
+  if (*bytes == NULL || *bytes == room->bytes) return ATH_OK;
+  ath_buffer_clear(room);
+  ATH_TRY(ath_buffer_append(room, *bytes, length));
+  *bytes = length > 0 ? room->bytes : "";
+  return ATH_OK;
 }
 
 /* Puts the next line behind the row, the ending between them as it was; *line.bytes is NULL at the
@@ -191,20 +197,21 @@ static bool closes(const char *bytes, size_t length) {
   return false;
 }
 
-/* Lines are added until the open field ends, and only then the row is cut again. */
 static ath_status complete(ath_source *self, row *r, visitor visit, void *context) {
   bool open;
-  ath_status status = cut(self, r, visit, context, &open);
+  ATH_TRY(cut(self, r, visit, context, &open));
   while (open) {
-    ath_outcome fault;
     ath_line line;
-    ath_outcome_keep(&fault, status);
+    ATH_TRY(settle(&self->text, &r->text, r->text_length));
+    ATH_TRY(settle(&self->label, &r->label, r->label_length));
     do ATH_TRY(add_line(self, r, &line));
     while (line.bytes != NULL && !closes(line.bytes, line.length));
-    if (line.bytes == NULL) return ath_outcome_return(&fault);
-    status = cut(self, r, visit, context, &open);
+    if (line.bytes == NULL)
+      return blame(self, r, r->at, ath_fail(ATH_INVALID, "the quote that opens here is never "
+                                            "closed"));
+    ATH_TRY(cut(self, r, visit, context, &open));
   }
-  return status;
+  return ATH_OK;
 }
 
 /* The next row that is not blank; its text is NULL at the file's end. After a fault reading goes on
@@ -241,15 +248,10 @@ static bool is_named(const char *wanted, const char *bytes, size_t length) {
   return wanted != NULL && strlen(wanted) == length && memcmp(wanted, bytes, length) == 0;
 }
 
-static ath_status see_name(void *context, const row *r, const char *bytes, size_t length,
-                           size_t quotes) {
+static ath_status see_name(void *context, const char *bytes, size_t length, size_t quotes) {
   header *self = context;
   const ath_reading *reading = self->source->reading;
   const char *wanted = reading->text_column != NULL ? reading->text_column : "text";
-  if (r->columns == 0) { /* also when a row of several lines is cut again */
-    self->columns = self->names_length = 0;
-    self->text = self->label = NONE;
-  }
   if (self->columns == COLUMNS_MAX)
     return ath_fail(ATH_INVALID, "%s: more than %d columns", self->source->path, COLUMNS_MAX);
   ATH_TRY(keep(bytes, length, quotes, self->room, &bytes, &length));

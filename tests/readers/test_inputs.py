@@ -84,6 +84,25 @@ def test_every_form_gives_the_same_documents(folder, texts, name):
     assert shown(folder / name) == texts
 
 
+@pytest.mark.parametrize("text,label", [(0, 3), (3, 0), (1, 2)])
+def test_fields_of_several_lines_are_read_wherever_they_stand(tmp_path, text, label):
+    rng = random.Random(text)
+    rows = [["".join(rng.choices(['"', "\n", "\r\n", ",", "a", "ß"], k=rng.randrange(6)))
+             for _ in range(4)] for _ in range(600)]
+    with open(tmp_path / "a.csv", "w", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_MINIMAL).writerows([list("abcd"), *rows])
+    lines = athanor("data", "show", "--json", tmp_path / "a.csv", "--text-column", "abcd"[text],
+                    "--label-column", "abcd"[label]).stdout.decode().split("\n")[:-1]
+    read = [(line["text"], line["label"]) for line in map(json.loads, lines)]
+    assert read == [(row[text], row[label]) for row in rows]
+
+
+def test_a_row_is_cut_once_however_many_of_its_fields_go_over_a_line(tmp_path):
+    count = 200_000  # cutting all again at each line would take a quarter of an hour
+    (tmp_path / "a.csv").write_text('"\n' + '","\n' * count + '"\n')
+    assert shown(tmp_path / "a.csv", "--no-header", "--text-column", 60_000) == ["\n"]
+
+
 def test_standard_input_folders_and_patterns_are_read(folder, texts, tmp_path):
     assert shown("-", data=(folder / "a.txt.xz").read_bytes()) == texts
     assert shown("-", "--format", "csv", data=(folder / "a.csv").read_bytes()) == texts
