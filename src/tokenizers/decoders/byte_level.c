@@ -4,6 +4,7 @@
  *
  * The members mean nothing to a decoder. A piece with any other letter is taken as it stands; what
  * is no UTF-8 in the end becomes U+FFFD. */
+#include "base/utf8.h"
 #include "tokenizers/byte_alphabet.h"
 #include "tokenizers/byte_level.h"
 #include "tokenizers/characters.h"
@@ -30,8 +31,7 @@ static ath_status apply(const void *data, const ath_pieces *in, ath_pieces *out)
   ath_status status = ATH_OK;
   for (size_t i = 0; i < in->count && status == ATH_OK; i++) status = put(ath_piece(in, i), &bytes);
   if (status == ATH_OK)
-    status = ath_append_lossy((ath_string){bytes.length > 0 ? bytes.bytes : "", bytes.length},
-                              &out->bytes);
+    status = ath_utf8_repair(bytes.length > 0 ? bytes.bytes : "", bytes.length, &out->bytes);
   ath_buffer_free(&bytes);
   return status == ATH_OK ? ath_pieces_end(out) : status;
 }

@@ -1,9 +1,7 @@
-/* pieces.c: replacing, cleaning up and repairing the pieces of a text. */
+/* pieces.c: replacing and cleaning up the pieces of a text. */
 #include "tokenizers/decoders/pieces.h"
 
 #include <string.h>
-
-#include "base/utf8.h"
 
 ath_string ath_piece(const ath_pieces *self, size_t index) {
   assert(index < self->count);
@@ -70,31 +68,6 @@ ath_status ath_clean_up(ath_string text, ath_buffer *out) {
   ath_buffer_free(&stages[0]);
   ath_buffer_free(&stages[1]);
   return status;
-}
-
-/* How many bytes of a malformed sequence one U+FFFD stands for: the longest beginning of a
- * well-formed one, or a single byte. */
-static size_t malformed_length(const uint8_t *s, size_t left) {
-  if (s[0] < 0xC2 || s[0] > 0xF4) return 1;
-  uint8_t low = s[0] == 0xE0 ? 0xA0 : s[0] == 0xF0 ? 0x90 : 0x80;
-  uint8_t high = s[0] == 0xED ? 0x9F : s[0] == 0xF4 ? 0x8F : 0xBF;
-  size_t wanted = ath_character_length((char)s[0]);
-  if (left < 2 || s[1] < low || s[1] > high) return 1;
-  size_t length = 2;
-  while (length < wanted && length < left && (s[length] & 0xC0) == 0x80) length++;
-  return length;
-}
-
-ath_status ath_append_lossy(ath_string bytes, ath_buffer *out) {
-  for (size_t at = 0; at < bytes.length;) {
-    size_t valid = ath_utf8_prefix(bytes.bytes + at, bytes.length - at);
-    ATH_TRY(append(out, (ath_string){bytes.bytes + at, valid}));
-    at += valid;
-    if (at == bytes.length) break;
-    ATH_TRY(ath_buffer_append(out, "\xEF\xBF\xBD", 3));
-    at += malformed_length((const uint8_t *)bytes.bytes + at, bytes.length - at);
-  }
-  return ATH_OK;
 }
 
 ath_status ath_pieces_end(ath_pieces *self) { return ath_pieces_add(self, "", 0); }

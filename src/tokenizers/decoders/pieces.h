@@ -24,9 +24,6 @@ ath_status ath_replace_all(ath_string text, ath_string pattern, ath_string conte
  * "do n't , he 's" becomes "don't, he's". */
 ath_status ath_clean_up(ath_string text, ath_buffer *out) ATH_MUST_CHECK;
 
-/* Appends bytes, with U+FFFD in place of each maximal part of what is not UTF-8. */
-ath_status ath_append_lossy(ath_string bytes, ath_buffer *out) ATH_MUST_CHECK;
-
 /* Ends a piece that was written straight to the end of `bytes`. */
 ath_status ath_pieces_end(ath_pieces *self) ATH_MUST_CHECK;
 
