@@ -154,11 +154,8 @@ ath_status ath_cli_put_visible(ath_buffer *out, const char *bytes, size_t length
 extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_encode,
     ath_command_tokenizer_decode, ath_command_tokenizer_info, ath_command_tokenizer_bench,
     ath_command_tokenizer_convert;
-extern const ath_command ath_command_data_prepare, ath_command_data_inspect,
-    ath_command_data_verify, ath_command_data_convert;
 extern const ath_command ath_command_data_prepare, ath_command_data_show,
-    ath_command_data_inspect,
-    ath_command_data_verify;
+    ath_command_data_inspect, ath_command_data_verify, ath_command_data_convert;
 extern const ath_command ath_command_train, ath_command_eval, ath_command_fill_mask,
     ath_command_export, ath_command_plan, ath_command_run;
 extern const ath_command ath_command_hub_pull, ath_command_hub_push, ath_command_hub_login,

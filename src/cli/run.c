@@ -67,8 +67,11 @@ static bool may_name_files(const ath_stage *stage, int i) {
 static ath_status add_inputs(const ath_stage *stage, json_t *inputs) {
   for (int i = 0; i < stage->count; i++) {
     ath_cli_files files = {0};
-    if (!may_name_files(stage, i) || ath_cli_files_add(&files, stage->words[i]) != ATH_OK)
-      continue; /* a pattern that matches nothing is no file's name */
+    if (!may_name_files(stage, i)) continue;
+    if (ath_cli_files_add(&files, stage->words[i]) != ATH_OK) {
+      ath_cli_files_free(&files); /* a pattern that matches nothing is no file's name */
+      continue;
+    }
     ath_status status = ATH_OK;
     for (size_t f = 0; f < files.count && status == ATH_OK; f++)
       status = add_file(files.paths[f], inputs);

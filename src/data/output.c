@@ -44,8 +44,9 @@ static ath_status describe_inputs(const ath_prepare_options *options, json_t *ar
 
 /* Of what decides the documents, what is not as usual; NULL: nothing. */
 static json_t *describe_reading(const ath_reading *r) {
-  static const ath_reading usual;
-  if (memcmp(r, &usual, sizeof usual) == 0) return NULL;
+  bool named = r->text_column != NULL || r->label_column != NULL || r->sql != NULL;
+  bool marked = r->no_header || r->drop_markup || r->skip_errors || r->any_bytes;
+  if (r->format == 0 && r->unit == 0 && r->delimiter == '\0' && !named && !marked) return NULL;
   const char delimiter[] = {r->delimiter, '\0'};
   return json_pack("{s:i, s:i, s:s?, s:s?, s:s, s:b, s:b, s:b}", "format", (int)r->format,
                    "documents", (int)r->unit, "text_column", r->text_column, "label_column",

@@ -32,7 +32,7 @@ void ath_hub_close(ath_hub *self) {
   if (self == NULL) return;
   ath_http_destroy(self->http);
   ath_buffer_free(&self->text);
-  memset(self->token, 0, sizeof self->token);
+  explicit_bzero(self->token, sizeof self->token);
   free(self);
 }
 

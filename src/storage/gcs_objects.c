@@ -193,9 +193,10 @@ static char *compose_body(const char *const *parts, size_t count) {
   json_t *sources = json_array();
   for (size_t i = 0; i < count; i++)
     json_array_append_new(sources, json_pack("{ss}", "name", parts[i]));
+  bool whole = json_array_size(sources) == count; /* an object lacking a part would be no failure */
   json_t *root = json_pack("{so s{ss}}", "sourceObjects", sources, "destination", "contentType",
                            "application/octet-stream");
-  char *text = json_dumps(root, JSON_COMPACT);
+  char *text = whole ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   return text;
 }
@@ -220,7 +221,8 @@ ath_status ath_gcs_compose(const ath_gcs_name *to, const char *const *parts, siz
   ath_gcs *self;
   ath_buffer url = ath_buffer_make(URL_MAX);
   char *body = compose_body(parts, count);
-  if (body == NULL) return ath_fail(ATH_INVALID, "%s: the name is not UTF-8", to->object);
+  if (body == NULL)
+    return ath_fail(ATH_INVALID, "%s: the name is not UTF-8, or there is no memory", to->object);
   ath_status status = ath_gcs_borrow(&self);
   if (status == ATH_OK) {
     status = compose_by(self, to, body, &url, out);
