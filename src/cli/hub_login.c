@@ -1,4 +1,5 @@
 /* hub_login.c: athanor hub login, logout and whoami. */
+#include <signal.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -77,17 +78,30 @@ static ath_status read_line(char out[TOKEN_MAX]) {
   return ATH_OK;
 }
 
+static struct termios as_it_was; /* the terminal, before it stopped to show what is typed */
+
+/* Whoever gives up by Ctrl-C gets a terminal back that shows what is typed. */
+static void show_and_end(int number) {
+  tcsetattr(STDIN_FILENO, TCSANOW, &as_it_was);
+  raise(number); /* the handler is gone by now */
+}
+
 /* Nobody should see it over a shoulder, nor in what scrolled by. */
 static ath_status ask(char out[TOKEN_MAX]) {
-  struct termios before, hidden;
+  const struct sigaction showing = {.sa_handler = show_and_end, .sa_flags = (int)SA_RESETHAND};
+  struct sigaction interrupt, end;
   fputs("Token (huggingface.co/settings/tokens; it is not shown): ", stderr);
   fflush(stderr);
-  bool known = tcgetattr(STDIN_FILENO, &before) == 0;
-  hidden = before;
+  if (tcgetattr(STDIN_FILENO, &as_it_was) != 0) return read_line(out);
+  struct termios hidden = as_it_was;
   hidden.c_lflag &= ~(tcflag_t)ECHO;
-  if (known) tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  sigaction(SIGINT, &showing, &interrupt);
+  sigaction(SIGTERM, &showing, &end);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
   ath_status status = read_line(out);
-  if (known) tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &as_it_was);
+  sigaction(SIGINT, &interrupt, NULL);
+  sigaction(SIGTERM, &end, NULL);
   fputc('\n', stderr);
   return status;
 }

@@ -1,24 +1,16 @@
 """The program as a person or a script meets it: help, errors and their exit codes, what goes to
-standard output and what to standard error, signals."""
-import fcntl
-import json
+standard output and what to standard error."""
 import os
-import pty
 import random
-import re
 import resource
-import select
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 import pytest
 
-ATHANOR = os.environ.get("ATHANOR", "build/athanor")
-DEADLINE = 60  # seconds that a command may take here
+from program import DEADLINE, Run, arguments_of, fail, objects, run, succeed
 
 # What each command promises, from the README and the names of Hugging Face's TrainingArguments.
 TRAIN_OPTIONS = """config json train-dataset eval-dataset tokenizer output-dir config-name
@@ -69,59 +61,6 @@ OPTIONS = {
     "plugins install": "index wheel",
     "devices": "json",
 }
-
-
-def arguments_of(command):
-    return [ATHANOR, *map(str, command)]
-
-
-def run(*command, data=b"", **more):
-    """Exit code, standard output and standard error."""
-    done = subprocess.run(arguments_of(command), input=data, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=DEADLINE, **more)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def succeed(*command, **more):
-    code, output, messages = run(*command, **more)
-    assert code == 0, messages
-    return output
-
-
-def fail(code, part, *command, **more):
-    """The command ends with this code, and says why in one last line that holds this part."""
-    got, output, messages = run(*command, **more)
-    assert got == code, (got, messages)
-    last = messages.splitlines()[-1]
-    assert last.startswith("athanor: ") and part in last, messages
-    return output
-
-
-class Run:
-    """A small tokenizer, its shards, and settings under which training takes a moment."""
-
-    def __init__(self, folder):
-        self.folder, self.text = folder, folder / "text.txt"
-        self.tokenizer, self.train = folder / "tokenizer", folder / "data" / "train"
-        self.validation, self.model = folder / "data" / "validation", folder / "model"
-        words = "the red green fox dog house runs sleeps under over a tree and then".split()
-        draw = random.Random(1)
-        self.text.write_text("".join(
-            " ".join(draw.choices(words, k=9)) + ".\n" for _ in range(400)))
-        succeed("tokenizer", "train", "--vocab-size", 60, "--input", self.text,
-                "--output", self.tokenizer)
-        self.prepared = run(*self.prepare(folder / "data"), "--json")
-        self.trained = run(*self.training(self.model), "--max-steps", 3, "--json")
-
-    def prepare(self, output, *more):
-        return ("data", "prepare", "--tokenizer", self.tokenizer, "--input", self.text,
-                "--max-length", 16, "--output", output, *more)
-
-    def training(self, output, *more):
-        return ("train", "--tokenizer", self.tokenizer, "--train-dataset", self.train,
-                "--output-dir", output, "--hidden-size", 8, "--num-hidden-layers", 1,
-                "--num-attention-heads", 2, "--intermediate-size", 16, "--threads", 1,
-                "--logging-steps", 1, *more)
 
 
 @pytest.fixture(scope="module")
@@ -306,12 +245,6 @@ def test_12_training_that_diverges(made, tmp_path):
 # --- standard output and standard error ------------------------------------------------------
 
 
-def objects(output):
-    """The JSON value of each line; nothing else may be there."""
-    assert output.endswith("\n")
-    return [json.loads(line) for line in output[:-1].split("\n")]
-
-
 def test_json_of_prepare_and_train_is_one_line(made):
     for code, output, messages in (made.prepared, made.trained):
         assert code == 0, messages
@@ -406,130 +339,3 @@ def test_what_steers_a_terminal_is_shown_and_not_sent(made, tmp_path):
     assert "\\x1B[31m \\u009BJ [MASK]" in succeed(*fill).splitlines()[0]
     record = objects(succeed(*inspect, "--json"))[1]
     assert "\x1b[31mfox\x07\x9bJ dog" in record["text"]
-
-
-def test_progress_is_plain_lines_when_it_is_no_terminal(made):
-    for code, _, messages in (made.prepared, made.trained):
-        assert code == 0
-        assert messages.endswith("\n") and "took" in messages
-        assert "\r" not in messages and "\033" not in messages and "█" not in messages
-
-
-def test_plain_progress_comes_with_the_reports_at_most_once_a_second(made, tmp_path):
-    begun = time.monotonic()
-    code, messages = interrupt(made.training(tmp_path, "--max-steps", 10**6, "--save-steps", 0),
-                               signal.SIGTERM, lambda: time.monotonic() > begun + 3.5)
-    took = time.monotonic() - begun
-    assert code == 13
-    lines = [line for line in messages.splitlines() if line.startswith("training ")]
-    assert 3 <= len(lines) <= took + 1, messages
-    assert all("loss" in line and "lr" in line and "tokens/s" in line for line in lines)
-    assert all("/1000000 steps" in line for line in lines)
-
-
-def on_terminal(*command, term="xterm", columns=0):
-    """Exit code, and what a terminal on standard error is sent."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = dict(os.environ, TERM=term)
-    child = subprocess.Popen(arguments_of(command), stdout=subprocess.DEVNULL, stderr=theirs,
-                             env=environment)
-    os.close(theirs)
-    seen = b""
-    try:
-        while select.select([ours], [], [], DEADLINE)[0]:
-            try:
-                part = os.read(ours, 1 << 16)
-            except OSError:  # Linux's way to say that the other side is closed
-                break
-            if not part:
-                break
-            seen += part
-        return child.wait(DEADLINE), seen.decode()
-    finally:
-        child.kill()
-        os.close(ours)
-
-
-def test_progress_is_a_bar_on_a_terminal(made, tmp_path):
-    code, seen = on_terminal(*made.prepare(tmp_path / "data"))
-    assert code == 0 and "\r\033[K" in seen and "█" in seen
-    assert seen.endswith("\r\n") and "took" in seen.splitlines()[-1]
-
-
-@pytest.mark.parametrize("columns", [40, 60, 80, 200])
-def test_a_bar_fits_its_terminal_with_the_share_and_the_time(made, tmp_path, columns):
-    code, seen = on_terminal(*made.training(tmp_path, "--max-steps", 12), columns=columns)
-    assert code == 0
-    drawn = [line.split("\n")[0].strip("\r") for line in seen.split("\r\033[K")[1:]]
-    bars = [line for line in drawn if line.startswith("training ")]
-    assert bars and all(len(line) < columns for line in bars), bars
-    assert all("%" in line and line.count("█") + line.count("░") >= 6 for line in bars)
-    assert " 100% " in bars[-1] and re.search(r" · took \d+:\d\d$", bars[-1])
-    assert ("12/12 steps" in bars[-1]) == (columns > 40)
-    assert (" lr " in bars[-1]) == (columns == 200)
-
-
-def test_bytes_are_shown_in_units_and_rates_by_three_digits(made, tmp_path):
-    text = tmp_path / "long.txt"
-    text.write_bytes(made.text.read_bytes() * 100)
-    size = text.stat().st_size
-    assert 10**5 < size < 10**7
-    shown = f"{size / 1e6:.2f}/{size / 1e6:.2f} MB" if size > 10**6 else (
-        f"{size / 1e3:.0f}/{size / 1e3:.0f} kB")
-    _, _, messages = run("data", "prepare", "--tokenizer", made.tokenizer, "--output",
-                         tmp_path / "data", "--max-length", 64, text)
-    assert f"data: preparing {shown} · " in messages, messages
-    assert re.search(r" · (\d{3}|\d\d\.\d|\d\.\d\d) [kM] tokens/s · took ", messages), messages
-
-
-def test_a_dumb_terminal_gets_plain_lines(made, tmp_path):
-    code, seen = on_terminal(*made.prepare(tmp_path / "data"), term="dumb")
-    assert code == 0 and "took" in seen and "\033" not in seen and "█" not in seen
-
-
-# --- signals ---------------------------------------------------------------------------------
-
-
-def interrupt(command, number, ready):
-    """Sends the signal as soon as `ready()`; gives the exit code and the messages."""
-    child = subprocess.Popen(arguments_of(command), stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-    try:
-        end = time.monotonic() + DEADLINE
-        while not ready():
-            assert child.poll() is None, child.stderr.read()
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        child.send_signal(number)
-        _, messages = child.communicate(timeout=DEADLINE)
-        return child.returncode, messages.decode()
-    finally:
-        child.kill()
-        child.wait()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_13_training_stopped_by_a_signal_saves_a_checkpoint(made, tmp_path, number):
-    log = tmp_path / "log.jsonl"
-    steps = ("--max-steps", 10**6, "--save-steps", 0)
-    code, messages = interrupt(made.training(tmp_path, *steps), number,
-                               lambda: log.exists() and log.stat().st_size > 0)
-    assert code == 13 and "checkpoint-" in messages.splitlines()[-1]
-    checkpoint, = tmp_path.glob("checkpoint-*")
-    assert (checkpoint / "model.safetensors").stat().st_size > 0
-    assert (checkpoint / "config.json").exists() and (checkpoint / "tokenizer.json").exists()
-
-
-def test_13_preparing_stopped_by_a_signal_goes_on(made, tmp_path):
-    text, data = tmp_path / "long.txt", tmp_path / "data"
-    text.write_bytes(made.text.read_bytes() * 3000)  # some fifty MB
-    command = ("data", "prepare", "--tokenizer", made.tokenizer, "--output", data, "--threads", 1,
-               "--max-length", 64, "--json", text)
-    code, messages = interrupt(command, signal.SIGTERM,
-                               lambda: any(data.glob("train/dataset-0-*.tfrecord")))
-    assert code == 13 and "complete shard" in messages.splitlines()[-1]
-    counts, = objects(succeed(*command))
-    assert 0 < counts["shards_kept"] < counts["train_shards"] + counts["validation_shards"]
-    assert counts["lines"] == 400 * 3000
-    succeed("data", "verify", data / "train")
