@@ -111,6 +111,7 @@ ath_status ath_hub_call(ath_hub *self, const char *method, const char *url,
   do {
     ath_buffer_clear(&self->text);
     self->answer = (ath_http_answer){0};
+    request.seconds = ath_retry_seconds(&retry) + (double)request.size / ATH_HTTP_SPEED_MIN;
     status = ath_http_exchange(self->http, &request, &self->answer);
   } while (ath_retry_again(&retry, status, &self->answer));
   if (status != ATH_OK || self->answer.status / 100 != 2)

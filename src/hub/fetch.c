@@ -78,7 +78,7 @@ static ath_status exchange(download *self, const char *url, ath_buffer *text,
   return ath_http_exchange(self->hub->http, &request, answer);
 }
 
-/* As long as bytes come in there is hope: the tries count from the last that came. */
+/* As long as bytes come in at a fair rate there is hope: the tries count from the last. */
 static ath_status request_rest(download *self, const char *url, ath_buffer *text) {
   ath_http_answer answer;
   ath_status status;
@@ -90,7 +90,7 @@ static ath_status request_rest(download *self, const char *url, ath_buffer *text
     if (status == ATH_OK && answer.status / 100 == 2 && self->have < self->entry->size)
       status = ath_fail(ATH_IO, "the answer ended after %" PRIu64 " of %" PRIu64 " bytes",
                         self->have, self->entry->size);
-    if (self->have > before) retry = ath_retry_begin(&self->hub->policy, self->hub->stop);
+    if (self->have > before) ath_retry_renew(&retry, &self->hub->policy, self->have - before);
   } while (ath_retry_again(&retry, status, &answer));
   if (status == ATH_OK && answer.status / 100 == 2) return ATH_OK;
   return ath_hub_fail(self->hub, &retry, status, &answer, text, self->entry->path);

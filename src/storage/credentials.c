@@ -57,6 +57,8 @@ static ath_status ask(ath_http_request *request, const ath_retry_policy *policy,
   ath_status status;
   ath_retry retry = ath_retry_begin(policy, NULL);
   do {
+    if (request->seconds == 0 || request->seconds > ath_retry_seconds(&retry))
+      request->seconds = ath_retry_seconds(&retry);
     status = ath_http_exchange(http, request, &answer);
   } while (ath_retry_again(&retry, status, &answer));
   if (status != ATH_OK || answer.status != 200)

@@ -143,6 +143,7 @@ ath_status ath_gcs_ask(ath_gcs *self, ath_http_request *request, int good, int o
   ath_status status;
   ath_retry retry = ath_retry_begin(&ath_retry_default, NULL);
   do {
+    request->seconds = ath_retry_seconds(&retry);
     status = ath_gcs_exchange(self, request, answer);
   } while (ath_retry_again(&retry, status, answer));
   if (status == ATH_OK && (answer->status == good || answer->status == other)) return ATH_OK;

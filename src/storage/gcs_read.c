@@ -115,7 +115,7 @@ static ath_status fetch(ath_gcs *gcs, fetching *self) {
   do {
     before = self->at;
     status = fetch_once(gcs, self, &answer);
-    if (self->at > before) retry = ath_retry_begin(&ath_retry_default, NULL);
+    if (self->at > before) ath_retry_renew(&retry, &ath_retry_default, self->at - before);
     again = ath_retry_again(&retry, status, &answer);
   } while (again);
   if (status == ATH_OK && (answer.status == 200 || answer.status == 206)) return ATH_OK;

@@ -148,8 +148,8 @@ static bool goes_on(upload *self, ath_status status, const ath_http_answer *answ
     bool asked = *ask;
     *ask = false;
     if (self->at > self->highest) {
+      ath_retry_renew(retry, &ath_retry_default, self->at - self->highest);
       self->highest = self->at;
-      *retry = ath_retry_begin(&ath_retry_default, NULL);
       return true;
     }
     return asked || ath_retry_again(retry, ATH_IO, answer);

@@ -75,6 +75,9 @@ static bool is_redirect(long answer) {
 static size_t on_line(char *bytes, size_t size, size_t count, void *context) {
   transfer *self = context;
   self->status = ath_http_lines_add(&self->http->lines, bytes, size * count);
+  if (self->status != ATH_OK && size * count > self->http->lines.maximum - self->http->lines.length)
+    self->status = ath_fail(ATH_INVALID, "the answer's headers have more than %zu bytes",
+                            self->http->lines.maximum);
   return self->status == ATH_OK ? size * count : 0;
 }
 
@@ -156,7 +159,7 @@ static void set_connection(ath_http *self, const ath_http_request *request) {
   set(self->easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
   set(self->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER_BYTES);
   set(self->easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-  set(self->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(self->easy, CURLOPT_LOW_SPEED_LIMIT, (long)ATH_HTTP_SPEED_MIN);
   set(self->easy, CURLOPT_LOW_SPEED_TIME, stall_seconds());
   if (request->seconds > 0)
     set(self->easy, CURLOPT_TIMEOUT_MS, (long)(1e3 * request->seconds) + 1);

@@ -28,7 +28,7 @@ typedef struct ath_http_header {
   const char *name, *value;
 } ath_http_header;
 
-enum { ATH_HTTP_HEADERS_MAX = 24, ATH_HTTP_URL_MAX = 8192 };
+enum { ATH_HTTP_HEADERS_MAX = 24, ATH_HTTP_URL_MAX = 8192, ATH_HTTP_SPEED_MIN = 1000 };
 
 typedef struct ath_http_request {
   const char *method; /* "GET", "HEAD", "POST", "PUT", "DELETE" */
@@ -38,8 +38,8 @@ typedef struct ath_http_request {
    * redirect leads to, never printed. */
   const char *bearer;
   int redirects;  /* how many are followed; with 0 a 3xx is the answer; never from https to http */
-  double seconds; /* of the whole exchange; 0: as long as bytes move (30 s without, or what
-                     ATHANOR_STALL_SECONDS says, is a failure) */
+  double seconds; /* of the whole exchange; 0: as long as ATH_HTTP_SPEED_MIN bytes a second move
+                     (30 s of less, or what ATHANOR_STALL_SECONDS says, is a failure) */
   const volatile sig_atomic_t *stop; /* or NULL */
 
   /* What is sent: `body`, or what `read` brings, of `size` bytes in all. `read` may be asked to

@@ -12,6 +12,7 @@
 #include "base/mix.h"
 
 enum { MESSAGE_MAX = 300, EXPONENT_MAX = 20 };
+static const double seconds_least = 0.1; /* of an exchange: none at all would be no bound */
 
 const ath_retry_policy ath_retry_default = {
   .tries = 8, .first = 0.5, .longest = 32, .deadline = 600,
@@ -28,6 +29,16 @@ ath_retry ath_retry_begin(const ath_retry_policy *policy, const volatile sig_ato
   }
   self.policy.deadline = deadline;
   return self;
+}
+
+double ath_retry_seconds(const ath_retry *self) {
+  double left = self->began + self->policy.deadline - seconds_now();
+  return left > seconds_least ? left : seconds_least;
+}
+
+void ath_retry_renew(ath_retry *self, const ath_retry_policy *policy, uint64_t bytes) {
+  if ((double)bytes > ATH_HTTP_SPEED_MIN * (seconds_now() - self->began))
+    *self = ath_retry_begin(policy, self->stop);
 }
 
 /* Between 0 and 1, other for each thread and moment: those that failed together come back apart. */

@@ -16,6 +16,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "athanor/status.h"
 #include "storage/http.h"
@@ -37,6 +38,11 @@ typedef struct ath_retry {
 } ath_retry;
 
 ath_retry ath_retry_begin(const ath_retry_policy *policy, const volatile sig_atomic_t *stop);
+/* What is left of the deadline: the `seconds` of an exchange that is not to outlast it. */
+double ath_retry_seconds(const ath_retry *self);
+/* After `bytes` came in since it began: it begins anew, unless so few came that a server which cuts
+ * or holds back each answer could keep it up for good. */
+void ath_retry_renew(ath_retry *self, const ath_retry_policy *policy, uint64_t bytes);
 /* Whether to try again; waits before it says so. False as well when `stop` was set. */
 bool ath_retry_again(ath_retry *self, ath_status status, const ath_http_answer *answer);
 

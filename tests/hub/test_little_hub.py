@@ -224,6 +224,32 @@ def test_offline_what_the_cache_lacks_is_named_and_nothing_asked(hub, env):
     assert len(hub.requests) == before
 
 
+@pytest.mark.parametrize("what", ["listing", "file"])
+def test_a_server_that_answers_in_drops_is_given_up(hub, env, what):
+    """The listing within the deadline, though bytes move; a file where fewer move than a line has,
+    however many tries it would take to get them all."""
+    def drip(handler, content):
+        for byte in content:
+            handler.wfile.write(bytes([byte]))
+            time.sleep(0.05)
+
+    def faults(handler, path):
+        if what == "file" or "/api/" not in path:
+            return False
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        drip(handler, b" " * 1000000)
+        return True
+    hub.faults = faults
+    hub.send = lambda handler, content, begin: drip(handler, content[begin:])
+    began = time.monotonic()
+    code, _, messages = run({**env, "ATHANOR_RETRY_SECONDS": "6", "ATHANOR_STALL_SECONDS": "1"},
+                            "hub", "pull", "tester/one", "model.safetensors")
+    assert code == 9 and "tester/one" in messages and "tries" in messages, messages
+    assert time.monotonic() - began < 25
+
+
 def test_two_pulls_at_once_fetch_each_file_once(hub, env):
     plain = hub.send
 

@@ -202,6 +202,31 @@ def test_no_server_a_cut_answer_and_silence_are_failures_that_name_the_host(serv
     assert time.monotonic() - began < 4.5
 
 
+def test_headers_without_end_are_refused(server):
+    def answer(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        for i in range(300):
+            handler.wfile.write(b"X-%d: %s\r\n" % (i, b"x" * 1000))
+        handler.wfile.write(b"\r\n")
+    server.routes["/t"] = answer
+    got = ask("GET", server.url + "/t")
+    assert got["code"] == 3 and "headers have more than 262144 bytes" in got["error"]
+
+
+def test_a_trickle_is_as_silence(server):
+    def answer(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        for _ in range(100):
+            handler.wfile.write(b"x")
+            time.sleep(0.1)
+    server.routes["/u"] = answer
+    began = time.monotonic()
+    got = ask("GET", server.url + "/u", {"ATHANOR_STALL_SECONDS": "1"})
+    assert got["code"] == 9 and "too slow" in got["error"] and time.monotonic() - began < 8
+
+
 def test_what_passes_is_tried_again_and_what_stays_is_not(server):
     left = [503, 429, 408, 200]
     server.routes["/l"] = lambda h: h.say(left.pop(0), b"then")
