@@ -152,7 +152,9 @@ static bool goes_on(upload *self, ath_status status, const ath_http_answer *answ
       self->highest = self->at;
       return true;
     }
-    return asked || ath_retry_again(retry, ATH_IO, answer);
+    if (asked || ath_retry_again(retry, ATH_IO, answer)) return true;
+    *renew = self->at == self->size && ++self->disagreements <= DISAGREEMENTS_MAX; /* has no end */
+    return false;
   }
   *renew = status == ATH_OK && needs_new_session(self, answer);
   *ask = true;

@@ -215,6 +215,12 @@ def test_a_session_that_never_stores_anything_ends(cloud, path):
     assert len(cloud.ranges) <= 10 and time.monotonic() - began < 10
 
 
+def test_a_session_that_has_all_and_does_not_end_is_begun_anew(cloud, path):
+    upload(cloud, path, None, None, None, (308, GRAIN), *[308] * 8)
+    assert len(cloud.sessions) == 2 and cloud.ranges == [*ALL, *[ASK] * 8, *ALL]
+    assert bytes(cloud.objects["a/b"]) == DATA
+
+
 def test_a_last_answer_that_was_lost_is_asked_for(cloud, path):
     upload(cloud, path, None, None, None, ("cut", GRAIN))
     assert cloud.ranges == [*ALL, ASK] and bytes(cloud.objects["a/b"]) == DATA
