@@ -75,7 +75,8 @@ bool ath_hub_is_place(const char *text);
  * * also matches a slash; one that ends in a slash takes what is below. */
 typedef struct ath_hub_pull_options {
   const char *const *include, *const *exclude; /* patterns, then NULL; or NULL */
-  const char *token;                           /* NULL: the user's own */
+  const char *const *files; /* more to include, of which each has to be there; or NULL */
+  const char *token;        /* NULL: the user's own */
   int workers;                                 /* downloads at a time; 0: 4 */
   bool brief;   /* gives up soon where no server answers at all */
   const volatile sig_atomic_t *stop;

@@ -52,13 +52,10 @@ static ath_status print_pulled(const ath_hub_pulled *pulled, bool json) {
   return status;
 }
 
-/* Files named after the repository are patterns of its own. */
-static ath_status add_files(const ath_operands *operands, ath_option_list *include) {
-  for (int i = 1; i < operands->count; i++) {
-    if (include->count >= ATH_OPTION_LIST_MAX - 1)
-      return ath_fail(ATH_USAGE, "at most %d files and patterns", ATH_OPTION_LIST_MAX - 1);
-    include->items[include->count++] = operands->items[i];
-  }
+static ath_status list_files(const ath_operands *operands, ath_option_list *out) {
+  if (operands->count > ATH_OPTION_LIST_MAX)
+    return ath_fail(ATH_USAGE, "at most %d files", ATH_OPTION_LIST_MAX - 1);
+  for (int i = 1; i < operands->count; i++) out->items[out->count++] = operands->items[i];
   return ATH_OK;
 }
 
@@ -66,7 +63,7 @@ static ath_status run_pull(const ath_command *self, int argc, char **argv) {
   const char *revision = NULL;
   bool dataset = false, json = false;
   int64_t workers = 4;
-  ath_option_list include = {0}, exclude = {0};
+  ath_option_list include = {0}, exclude = {0}, files = {0};
   const ath_option options[] = {
     {"revision", ATH_OPTION_STRING, &revision, "REV",
      .help = "Branch, tag or commit; main unless said"},
@@ -88,12 +85,17 @@ static ath_status run_pull(const ath_command *self, int argc, char **argv) {
   if (operands.count == 0)
     return ath_fail(ATH_USAGE, "athanor hub pull needs a repository: USER/NAME or hf://…");
   ATH_TRY(read_place(operands.items[0], dataset, revision, &place));
-  ATH_TRY(add_files(&operands, &include));
-  if (exclude.count == ATH_OPTION_LIST_MAX) return ath_fail(ATH_USAGE, "too many patterns");
+  ATH_TRY(list_files(&operands, &files));
+  if (include.count == ATH_OPTION_LIST_MAX || exclude.count == ATH_OPTION_LIST_MAX)
+    return ath_fail(ATH_USAGE, "too many patterns");
   ath_cli_catch_signals();
   ath_hub_pull_options how = {.include = patterns_of(&include), .exclude = patterns_of(&exclude),
-                              .workers = (int)workers, .stop = &ath_cli_stop};
+                              .files = patterns_of(&files), .workers = (int)workers,
+                              .stop = &ath_cli_stop};
   ATH_TRY(ath_hub_pull(&place, &how, &pulled));
+  if (pulled.files == 0 && include.count + exclude.count > 0)
+    return ath_fail(ATH_NOT_FOUND, "%s@%s: no file is left by --include and --exclude", place.id,
+                    place.revision);
   return print_pulled(&pulled, json);
 }
 

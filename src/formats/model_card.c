@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -71,20 +72,22 @@ static ath_status put_parameters(const ath_model_card *self, ath_buffer *out) {
 
 static ath_status put_use(const ath_model_card *self, ath_buffer *out) {
   const char *mask = self->mask_token != NULL ? self->mask_token : "[MASK]";
+  bool here = self->repository == NULL;
+  const char *model = here ? "." : self->repository;
   return ath_buffer_format(
       out,
       "## How to use\n\n"
-      "From a copy of this folder, with transformers:\n\n"
+      "%s transformers:\n\n"
       "```python\n"
       "from transformers import pipeline\n\n"
-      "fill = pipeline(\"fill-mask\", model=\".\")\n"
+      "fill = pipeline(\"fill-mask\", model=\"%s\")\n"
       "print(fill(\"The capital of France is %s.\"))\n"
       "```\n\n"
       "and with Athanor:\n\n"
       "```sh\n"
-      "athanor fill-mask --model . \"The capital of France is %s.\"\n"
+      "athanor fill-mask --model %s \"The capital of France is %s.\"\n"
       "```\n",
-      mask, mask);
+      here ? "From a copy of this folder, with" : "With", model, mask, model, mask);
 }
 
 static ath_status make_card(const ath_model_card *self, ath_buffer *out) {

@@ -23,6 +23,7 @@ typedef struct ath_model_card {
   const char *data;        /* what it was trained on */
   const char *language;    /* "en"; left out when NULL */
   const char *license;     /* "apache-2.0"; left out when NULL */
+  const char *repository;  /* "USER/NAME" on the Hub; NULL: whoever reads it has the folder */
   const char *mask_token;  /* for the example; "[MASK]" when NULL */
   const ath_card_metric *metrics;
   size_t metric_count;

@@ -9,6 +9,8 @@
 
 enum { ANSWER_MAX = 64 << 20, REDIRECTS_MAX = 5 };
 
+const ath_retry_policy ath_hub_brief = {.tries = 2, .first = 0.5, .longest = 1, .deadline = 15};
+
 ath_status ath_hub_open(const char *token, bool needed, const volatile sig_atomic_t *stop,
                         ath_hub **out) {
   ath_hub *self = calloc(1, sizeof *self);
@@ -60,6 +62,8 @@ static const char *advice(const ath_hub *self, const ath_http_answer *answer) {
   const char *code = ath_http_header_of(self->http, "X-Error-Code");
   if (code != NULL && strcmp(code, "GatedRepo") == 0)
     return "; ask for access on its page, logged in as yourself";
+  if (answer->status == 401 && code == NULL && self->token[0] != '\0')
+    return "; this token is not valid: huggingface.co/settings/tokens has those that are";
   bool hidden = answer->status == 401 || (answer->status == 404 && code != NULL &&
                                           strcmp(code, "RepoNotFound") == 0);
   if (!hidden) return "";

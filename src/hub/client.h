@@ -23,6 +23,10 @@ ath_status ath_hub_open(const char *token, bool needed, const volatile sig_atomi
                         ath_hub **out) ATH_MUST_CHECK;
 void ath_hub_close(ath_hub *self); /* NULL is allowed */
 
+/* Where it is not sure that the Hub is meant, or there is another way, nobody should wait long to
+ * be told that no server answers. */
+extern const ath_retry_policy ath_hub_brief;
+
 /* What is sent along: JSON, unless `type` says what else. */
 typedef struct ath_hub_body {
   const char *type, *accept;
@@ -46,6 +50,9 @@ ath_status ath_hub_fail(const ath_hub *self, const ath_retry *retry, ath_status 
 /* "<endpoint>/api/models/<id>/<action>/<argument>", its argument escaped, which may be NULL. */
 ath_status ath_hub_api_url(const ath_hub *self, const ath_hub_place *place, const char *action,
                            const char *argument, ath_buffer *out) ATH_MUST_CHECK;
+
+/* "NAME" alone is one of the user's: asks whose token it is, and makes it "USER/NAME". */
+ath_status ath_hub_add_user(ath_hub *self, ath_hub_place *place) ATH_MUST_CHECK;
 
 /* Texts of an answer. NULL where there is none of that name. */
 static inline const char *ath_hub_text_of(const json_t *object, const char *name) {

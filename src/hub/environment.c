@@ -91,7 +91,8 @@ ath_status ath_hub_stored_tokens_path(char out[ATH_PATH_MAX]) {
 
 /* --- token -------------------------------------------------------------------------------- */
 
-/* A copy without the blanks and line ends that come with pasting. A control character within would
+/* A copy without the blanks and line ends that come with pasting; `origin` NULL: an option or
+ * standard input. A control character within would
  * make two headers of one. */
 static ath_status clean(const char *text, const char *origin, char out[ATH_HUB_TOKEN_MAX]) {
   text += strspn(text, " \t\r\n");
@@ -99,8 +100,9 @@ static ath_status clean(const char *text, const char *origin, char out[ATH_HUB_T
   while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL) length--;
   bool good = length < ATH_HUB_TOKEN_MAX;
   for (size_t i = 0; i < length; i++) good = good && text[i] > ' ' && text[i] < 0x7f;
-  if (!good) return ath_fail(ATH_USAGE, "the token of %s is none: it has characters that no token "
-                             "has, or too many", origin);
+  if (!good) return ath_fail(ATH_USAGE, "the token %s%s is none: it has characters that no token "
+                             "has, or too many", origin != NULL ? "of " : "that was given",
+                             origin != NULL ? origin : "");
   memcpy(out, text, length);
   out[length] = '\0';
   return ATH_OK;
@@ -119,7 +121,7 @@ static ath_status stored_token(char out[ATH_HUB_TOKEN_MAX]) {
 
 ath_status ath_hub_token(const char *given, bool needed, char out[ATH_HUB_TOKEN_MAX]) {
   out[0] = '\0';
-  if (given != NULL && *given != '\0') return clean(given, "the option", out);
+  if (given != NULL && *given != '\0') return clean(given, NULL, out);
   if (!needed && is_true(variable("HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return ATH_OK;
   const char *set = variable("HF_TOKEN");
   if (set == NULL) set = variable("HUGGING_FACE_HUB_TOKEN");

@@ -13,11 +13,6 @@
 enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 32 };
 #define LOOK_SECONDS 0.1
 
-/* Where it is not sure that the Hub is meant, or the cache may do, nobody should wait long to be
- * told that no server answers. */
-static const ath_retry_policy brief_policy = {.tries = 2, .first = 0.5, .longest = 1,
-                                              .deadline = 15};
-
 typedef struct pull {
   const ath_hub_place *place;
   const ath_hub_pull_options *options;
@@ -166,7 +161,7 @@ static ath_status find_commit(pull *self, ath_hub *hub) {
   const char *revision = self->place->revision;
   bool known = ath_hub_cache_commit(&self->cache, revision, self->tree.commit);
   if (ath_hub_is_hex(revision, ATH_GIT_DIGITS)) return ATH_OK;
-  if (known || self->options->brief) hub->policy = brief_policy;
+  if (known || self->options->brief) hub->policy = ath_hub_brief;
   ath_status status = ath_hub_resolve(hub, self->place, self->tree.commit, NULL);
   hub->policy = ath_retry_default;
   return status;

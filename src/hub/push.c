@@ -20,18 +20,19 @@ typedef struct push {
 
 /* --- the repository ----------------------------------------------------------------------- */
 
-/* "NAME" alone is one of the user's. */
-static ath_status add_user(push *self, const char *name) {
+ath_status ath_hub_add_user(ath_hub *hub, ath_hub_place *place) {
   json_t *user = NULL;
+  char name[ATH_HUB_ID_MAX];
   ath_buffer url = ath_buffer_make(ATH_HTTP_URL_MAX - 1);
-  if (strchr(name, '/') != NULL) return ATH_OK;
-  ath_status status = ath_buffer_format(&url, "%s/api/whoami-v2", self->hub->endpoint);
-  if (status == ATH_OK) status = ath_hub_call(self->hub, "GET", url.bytes, NULL, name, &user);
+  if (strchr(place->id, '/') != NULL) return ATH_OK;
+  memcpy(name, place->id, sizeof name);
+  ath_status status = ath_buffer_format(&url, "%s/api/whoami-v2", hub->endpoint);
+  if (status == ATH_OK) status = ath_hub_call(hub, "GET", url.bytes, NULL, name, &user);
   const char *user_name = ath_hub_text_of(user, "name");
   if (status == ATH_OK &&
-      (user_name == NULL || snprintf(self->place.id, sizeof self->place.id, "%s/%s", user_name,
-                                     name) >= (int)sizeof self->place.id))
+      (user_name == NULL || strlen(user_name) + 1 + strlen(name) >= sizeof place->id))
     status = ath_fail(ATH_INVALID, "%s: the Hub does not tell whose token it is", name);
+  if (status == ATH_OK) snprintf(place->id, sizeof place->id, "%s/%s", user_name, name);
   json_decref(user);
   ath_buffer_free(&url);
   return status;
@@ -160,7 +161,7 @@ static ath_status push_all(push *self, const ath_hub_place *place, const ath_hub
                            size_t count, ath_hub_pushed *out) {
   ATH_TRY(add_sources(self, sources, count));
   ATH_TRY(ath_hub_open(self->options->token, true, self->options->stop, &self->hub));
-  ATH_TRY(add_user(self, place->id));
+  ATH_TRY(ath_hub_add_user(self->hub, &self->place));
   snprintf(out->url, sizeof out->url, "%s/%s%s", self->hub->endpoint,
            ath_hub_kind_prefix(place->kind), self->place.id);
   ATH_TRY(push_files(self, out));

@@ -160,8 +160,29 @@ static bool is_below(const char *path, const char *folder) {
   return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
+static bool is_wanted(const ath_hub_pull_options *options, const char *path) {
+  if (options->files != NULL && ath_hub_matches(options->files, path))
+    return ath_hub_is_wanted(NULL, options->exclude, path);
+  if (options->files != NULL && options->include == NULL) return false;
+  return ath_hub_is_wanted(options->include, options->exclude, path);
+}
+
+static ath_status check_files(const ath_hub_tree *self, const ath_hub_place *place,
+                              const char *const *files) {
+  for (; files != NULL && *files != NULL; files++) {
+    const char *const pattern[] = {*files, NULL};
+    size_t i = 0;
+    while (i < self->count && !ath_hub_matches(pattern, self->entries[i].path)) i++;
+    if (i == self->count)
+      return ath_fail(ATH_NOT_FOUND, "%s@%s has no file \"%s\"", place->id, place->revision,
+                      *files);
+  }
+  return ATH_OK;
+}
+
 ath_status ath_hub_tree_choose(ath_hub_tree *self, const ath_hub_place *place,
                                const ath_hub_pull_options *options) {
+  ATH_TRY(check_files(self, place, options->files));
   const char *const pattern[] = {place->path, NULL};
   bool is_pattern = ath_hub_is_pattern(place->path);
   size_t kept = 0;
@@ -169,7 +190,7 @@ ath_status ath_hub_tree_choose(ath_hub_tree *self, const ath_hub_place *place,
     const char *path = self->entries[i].path;
     bool meant = place->path[0] == '\0' || is_below(path, place->path) ||
                  (is_pattern && ath_hub_matches(pattern, path));
-    if (meant && ath_hub_is_wanted(options->include, options->exclude, path))
+    if (meant && is_wanted(options, path))
       self->entries[kept++] = self->entries[i];
   }
   self->count = kept;

@@ -22,19 +22,23 @@ static size_t list_metrics(const ath_run *run, ath_card_metric *out) {
   return count;
 }
 
-/* The settings that decide the result. Their values are written one after another into `text`,
- * each ended by a NUL, and found again once it has stopped moving. */
+/* The settings that decide the result, with what data and tokenizer made of a 0. Their values are
+ * written one after another into `text`, each ended by a NUL, and found again once it has stopped
+ * moving. */
 static ath_status list_settings(const ath_run *run, ath_buffer *text, ath_card_row *rows,
                                 size_t *row_count) {
   size_t count, starts[ROWS_MAX];
   const ath_setting *settings = ath_train_settings(&count);
+  ath_train_options shown = run->options;
+  shown.vocab_size = ath_model_get_config(run->model)->vocab_size;
+  shown.max_seq_length = ath_dataset_length(run->data);
   *row_count = 0;
   for (size_t i = 0; i < count; i++) {
     if (!settings[i].fixed) continue;
     assert(*row_count < ROWS_MAX);
     starts[*row_count] = text->length;
     rows[(*row_count)++].name = settings[i].name;
-    ATH_TRY(ath_train_setting_print(&settings[i], &run->options, text));
+    ATH_TRY(ath_train_setting_print(&settings[i], &shown, text));
     ATH_TRY(ath_buffer_byte(text, '\0'));
   }
   for (size_t i = 0; i < *row_count; i++) rows[i].value = text->bytes + starts[i];
@@ -54,9 +58,11 @@ ath_status ath_run_save_card(const ath_run *self, const char *folder) {
   ath_card_row rows[ROWS_MAX];
   ath_buffer text = ath_buffer_make(TEXT_MAX);
   int32_t mask = ath_tokenizer_special(self->tokenizer, ATH_TOKEN_MASK);
-  ath_model_card card = {.name = "RoBERTa", .description = description, .data = data,
+  ath_model_card card = {.name = ath_run_push_name(self), .description = description, .data = data,
                          .mask_token = ath_tokenizer_token(self->tokenizer, mask),
-                         .metrics = metrics, .parameters = rows};
+                         .metrics = metrics, .parameters = rows,
+                         .repository = ath_run_push_repository(self)};
+  if (card.name == NULL) card.name = "RoBERTa";
   card.metric_count = list_metrics(self, metrics);
   ath_status status = list_settings(self, &text, rows, &card.parameter_count);
   if (status == ATH_OK) status = ath_model_card_write(&card, folder);

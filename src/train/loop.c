@@ -239,6 +239,7 @@ static ath_status train(ath_run *run, ath_train_summary *summary) {
   ath_run_summarise(run, summary);
   ATH_TRY(ath_state_gather(run->state));
   if (!ath_run_leads(run)) return ATH_OK;
+  ath_run_push_find_user(run);
   ATH_TRY(ath_run_save_model(run, run->options.output_dir));
   return ath_run_summary_write(summary, run->options.output_dir);
 }

@@ -11,7 +11,7 @@
 #include "athanor/hub.h"
 #include "base/log.h"
 #include "base/outcome.h"
-#include "hub/environment.h"
+#include "hub/client.h"
 #include "train/run.h"
 
 typedef enum strategy { EVERY_SAVE, CHECKPOINT, END } strategy;
@@ -23,7 +23,7 @@ enum { STRATEGY_COUNT = sizeof strategy_names / sizeof *strategy_names, MESSAGE_
 #define LAST_CHECKPOINT "last-checkpoint"
 
 typedef struct ath_run_push {
-  ath_hub_place place;
+  ath_hub_place place, named; /* named: with the user's name, once that is known; its id else "" */
   strategy when;
   const char *token;
   bool private_repo;
@@ -88,6 +88,7 @@ static ath_status check_token(const ath_train_options *o) {
 static ath_status settle(ath_run_push *push, const ath_train_options *o) {
   ATH_TRY(find_strategy(o->hub_strategy, &push->when));
   ATH_TRY(find_place(o, &push->place));
+  if (strchr(push->place.id, '/') != NULL) push->named = push->place;
   ATH_TRY(check_token(o));
   push->token = o->hub_token;
   push->private_repo = o->hub_private_repo;
@@ -99,6 +100,30 @@ ath_status ath_run_push_open(ath_run *self) {
   self->push = calloc(1, sizeof *self->push);
   if (self->push == NULL) return ath_fail(ATH_NO_MEMORY, "no memory to push to the Hub");
   return settle(self->push, &self->options);
+}
+
+/* --- what it is called -------------------------------------------------------------------- */
+
+const char *ath_run_push_name(const ath_run *self) {
+  if (self->push == NULL) return NULL;
+  const char *slash = strchr(self->push->place.id, '/');
+  return slash != NULL ? slash + 1 : self->push->place.id;
+}
+
+const char *ath_run_push_repository(const ath_run *self) {
+  return self->push != NULL && self->push->named.id[0] != '\0' ? self->push->named.id : NULL;
+}
+
+/* For no longer than a moment, and without it the push asks again: its failure is then told. */
+void ath_run_push_find_user(ath_run *self) {
+  ath_run_push *push = self->push;
+  ath_hub *hub = NULL;
+  if (push == NULL || push->named.id[0] != '\0') return;
+  if (ath_hub_open(push->token, true, self->options.stop, &hub) != ATH_OK) return;
+  hub->policy = ath_hub_brief;
+  ath_hub_place named = push->place;
+  if (ath_hub_add_user(hub, &named) == ATH_OK) push->named = named;
+  ath_hub_close(hub);
 }
 
 /* --- a push ------------------------------------------------------------------------------- */

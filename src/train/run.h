@@ -156,6 +156,11 @@ void ath_run_push_checkpoint(ath_run *self);
 int64_t ath_run_push_reads(const ath_run *self);
 /* Pushes the finished model, after the push under way. */
 ath_status ath_run_push_end(ath_run *self) ATH_MUST_CHECK;
+/* What the model is called on the Hub, and with the user's name if that is known; or NULL. */
+const char *ath_run_push_name(const ath_run *self);
+const char *ath_run_push_repository(const ath_run *self);
+/* Asks for the user's name, where the model card would lack it. */
+void ath_run_push_find_user(ath_run *self);
 /* Stops the push under way. */
 void ath_run_push_close(ath_run *self);
 

@@ -51,6 +51,15 @@ static void what_is_unknown_is_left_out(void **state) {
              (const char *[]){"license", "language", "Results", "Training data", "Hyper", NULL});
 }
 
+static void on_the_hub_it_is_used_by_its_name(void **state) {
+  (void)state;
+  const ath_model_card card = {.name = "one", .repository = "tester/one"};
+  check_card(&card,
+             (const char *[]){"With transformers:", "model=\"tester/one\")",
+                              "fill-mask --model tester/one \"", NULL},
+             (const char *[]){"folder", NULL});
+}
+
 static void a_missing_folder_is_reported(void **state) {
   (void)state;
   const ath_model_card card = {.name = "x"};
@@ -61,6 +70,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_full_card_shows_everything),
       cmocka_unit_test(what_is_unknown_is_left_out),
+      cmocka_unit_test(on_the_hub_it_is_used_by_its_name),
       cmocka_unit_test(a_missing_folder_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

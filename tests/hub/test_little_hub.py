@@ -103,6 +103,8 @@ def test_a_listing_in_pages_is_read_to_its_end_and_only_from_the_hub(hub, env):
     (["tester/one", "--exclude", "*.safetensors", "--exclude", "sub/"],
      {"config.json", "empty.txt"}),
     (["tester/one", "config.json", "*.txt"], {"config.json", "empty.txt", "sub/naïve ü.txt"}),
+    (["tester/one", "config.json", "--include", "*.safetensors"],
+     {"config.json", "model.safetensors"}),
     (["hf://tester/one/sub"], {"sub/naïve ü.txt"}),
     (["hf://tester/one@main/*.txt"], {"empty.txt", "sub/naïve ü.txt"}),
     (["hf://models/tester/one/model.safetensors"], {"model.safetensors"}),
@@ -118,6 +120,12 @@ def test_files_are_chosen_by_name_folder_and_pattern(hub, env, words, names):
 def test_what_a_repository_lacks_is_named(hub, env):
     code, _, messages = run(env, "hub", "pull", "hf://tester/one/none.bin")
     assert code == 6 and 'tester/one@main has no file "none.bin"' in messages
+    for words in (["none.bin"], ["config.json", "none.bin"], ["config.json", "*.none"]):
+        code, out, messages = run(env, "hub", "pull", "tester/one", *words)
+        assert code == 6 and f'tester/one@main has no file "{words[-1]}"' in messages and not out
+    for words in (["--include", "*.none"], ["config.json", "--exclude", "*"]):
+        code, out, messages = run(env, "hub", "pull", "tester/one", *words)
+        assert code == 6 and "no file is left by --include and --exclude" in messages and not out
     code, _, messages = run({**env, "HF_TOKEN": ""}, "hub", "pull", "tester/two")
     assert code == 6 and "tester/two@main: 404" in messages and "athanor hub login" in messages
 
@@ -415,6 +423,8 @@ def test_two_hundred_files_each_way_under_random_faults(hub, env, tmp_path):
 def test_a_token_is_kept_once_the_hub_knows_it(hub, env, tmp_path):
     none = {k: v for k, v in env.items() if k != "HF_TOKEN"}
     assert run(none, "hub", "whoami")[0] == 7
+    code, _, messages = run(none, "hub", "login", data="two words\n")
+    assert code == 2 and "the token that was given is none" in messages
     code, _, messages = run(none, "hub", "login", data="hf_wrong\n")
     assert code == 7 and "hf_wrong" not in messages and not (tmp_path / "home/token").exists()
     out = succeed(none, "hub", "login", data=f"  {TOKEN}\r\n")

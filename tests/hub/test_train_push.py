@@ -67,6 +67,10 @@ def test_the_finished_model_is_pushed_with_the_runs_records_and_nothing_else(
     events = {f"runs/{name}" for name in os.listdir(output / "runs")}
     assert hub.files == local(output, MODEL | RESULTS | events)
     assert messages_of(hub) == ["End of training"]
+    card = hub.files["README.md"].decode()  # with the user's name, which no option gave
+    assert "# one\n" in card and '"fill-mask", model="tester/one")' in card
+    vocab_size = json.loads(hub.files["config.json"])["vocab_size"]
+    assert f"| vocab_size | {vocab_size} |" in card and "| max_seq_length | 16 |" in card
     assert TOKEN not in (output / "config.yaml").read_text()
 
 
