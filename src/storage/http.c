@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "storage/curl.h"
 #include "storage/http_lines.h"
 
@@ -59,6 +60,7 @@ typedef struct transfer {
   bool follows;      /* a redirect's own text is not wanted */
   bool sends;
   uint64_t sent;     /* where the next bytes of the body begin */
+  double began, sending;
   ath_status status; /* what stopped it from this side */
 } transfer;
 
@@ -123,6 +125,7 @@ static ath_status give(transfer *self, char *bytes, size_t room, size_t *count) 
 static size_t on_room(char *bytes, size_t size, size_t count, void *context) {
   transfer *self = context;
   size_t given = 0;
+  self->sending = seconds_now() - self->began;
   self->status = give(self, bytes, size * count, &given);
   return self->status == ATH_OK ? given : CURL_READFUNC_ABORT;
 }
@@ -249,6 +252,8 @@ static ath_status exchange_once(transfer *run, bool trusted) {
   ath_http *self = run->http;
   struct curl_slist *headers = NULL;
   run->sent = 0;
+  run->began = seconds_now();
+  run->sending = 0;
   ath_buffer_clear(&self->lines);
   if (run->request->text != NULL) ath_buffer_clear(run->request->text);
   ath_status status = make_headers(self, run->request, trusted, &headers);
@@ -305,7 +310,9 @@ ath_status ath_http_exchange(ath_http *self, const ath_http_request *request,
   ATH_TRY(copy_url(self->url, request->url));
   for (int left = request->redirects;; left--) {
     run.follows = left > 0;
-    ATH_TRY(exchange_once(&run, trusted));
+    ath_status done = exchange_once(&run, trusted);
+    answer->sending = run.sending;
+    ATH_TRY(done);
     long status = answer_of(self);
     const char *location = ath_http_header_of(self, "location");
     if (!is_redirect(status) || location == NULL || request->redirects == 0) {

@@ -61,6 +61,7 @@ typedef struct ath_http_request {
 typedef struct ath_http_answer {
   int status;         /* 200, 404, … */
   const char *url;    /* where it came from in the end */
+  double sending;     /* seconds until the last bytes of the body went out; after a failure too */
   double retry_after; /* seconds, of Retry-After (a number or a date) or RateLimit; −1: not said */
 } ath_http_answer;
 

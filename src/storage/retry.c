@@ -69,6 +69,7 @@ static void wait_until(const ath_retry *self, double end) {
 
 bool ath_retry_again(ath_retry *self, ath_status status, const ath_http_answer *answer) {
   self->tries++;
+  self->began += answer->sending;
   if (!is_worth_it(status, answer) || self->tries >= self->policy.tries || is_stopped(self))
     return false;
   int doublings = self->tries - 1 < EXPONENT_MAX ? self->tries - 1 : EXPONENT_MAX;

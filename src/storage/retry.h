@@ -43,7 +43,9 @@ double ath_retry_seconds(const ath_retry *self);
 /* After `bytes` came in since it began: it begins anew, unless so few came that a server which cuts
  * or holds back each answer could keep it up for good. */
 void ath_retry_renew(ath_retry *self, const ath_retry_policy *policy, uint64_t bytes);
-/* Whether to try again; waits before it says so. False as well when `stop` was set. */
+/* Whether to try again; waits before it says so. False as well when `stop` was set. The
+ * time in which a body went out is none of the deadline's: on a slow line it may well outlast that,
+ * and break only then. */
 bool ath_retry_again(ath_retry *self, ath_status status, const ath_http_answer *answer);
 
 /* What to report of an exchange that did not bring what was wanted: "<what>: 503 after 8 tries in

@@ -202,6 +202,31 @@ def test_no_server_a_cut_answer_and_silence_are_failures_that_name_the_host(serv
     assert time.monotonic() - began < 4.5
 
 
+def test_a_body_that_takes_longer_than_the_deadline_is_sent_again(server):
+    def answer(handler):
+        if len(server.asked) > 1:
+            return handler.say(200)
+        handler.close_connection = True
+        return None
+
+    def slowly(handler):  # in place of reading the body at once
+        left = int(handler.headers["Content-Length"])
+        while left > 0:
+            left -= len(handler.rfile.read(min(left, 1_000_000)))
+            if not server.asked:
+                time.sleep(0.2)
+        server.asked.append(None)
+        answer(handler)
+    server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    plain, Handler.do_PUT = Handler.do_PUT, slowly
+    try:
+        got = ask("PUT", server.url + "/v", body=20_000_000, retry=1,
+                  env={"ATHANOR_RETRY_SECONDS": "2"})
+    finally:
+        Handler.do_PUT = plain
+    assert (got["status"], got["tries"]) == (200, 2)
+
+
 def test_headers_without_end_are_refused(server):
     def answer(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
