@@ -91,6 +91,7 @@ static ath_status choose_all(ath_layout *self, const ath_preparation *all, int t
     for (int i = 0; i < ATH_SPLITS_MAX; i++) self->tokens[i][p + 1] = tokens[i];
   }
   sum_up(self);
+  self->duplicates = 0; /* not those of an earlier run's layout */
   for (uint64_t i = 0; i < lines; i++) self->duplicates += choices[i] == ATH_CHOICE_DUPLICATE;
   return ATH_OK;
 }
@@ -182,6 +183,7 @@ static ath_status read_root(ath_layout *self, const ath_preparation *all, json_t
 /* --- the whole ----------------------------------------------------------------------------- */
 
 static ath_status map_choices(ath_layout *self, const char *path) {
+  if (self->choices.bytes != NULL) ath_file_unmap(&self->choices);
   ATH_TRY(ath_file_map(path, &self->choices));
   if (self->choices.size == self->first[self->count]) return ATH_OK;
   return ath_fail(ATH_CORRUPT, "%s: %zu bytes, for %llu lines", path, self->choices.size,

@@ -153,3 +153,21 @@ def test_workers_hold_out_by_text_as_one_process_does(job):
     assert tree(output) == tree(right)
     seeded, _ = job.prepare("text-seed", "--validation-by", "text", "--seed", 7, percentage=30)
     assert set(job.kept(seeded, "validation")) != set(job.kept(right, "validation"))
+
+
+def test_a_run_that_goes_on_from_a_failure_counts_each_duplicate_once(job):
+    more = ["--deduplicate", "exact", "--shard-size", 10]
+    whole, report = job.prepare("whole", *more)
+    assert report["duplicates"] > 50
+    output, _ = job.prepare("goes-on", *more, "--worker", "1/2")
+    in_the_way = output / "train" / "dataset-1-10.tfrecord"
+    in_the_way.mkdir()
+    for _ in range(2):  # each has decided which lines are kept before it fails
+        run("data", "prepare", "--tokenizer", job.tokenizer, "--input", job.text, "--output", output,
+            "--max-length", LENGTH, "--validation-split-percentage", 0, *more, "--worker", "0/2",
+            code=9)
+        assert (output / "pieces" / "layout.json").exists()
+    in_the_way.rmdir()
+    again = job.prepare("goes-on", *more, "--worker", "0/2")[1]
+    assert again["duplicates"] == report["duplicates"]
+    assert tree(output) == tree(whole)
