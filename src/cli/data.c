@@ -90,6 +90,16 @@ static void print_report(const ath_prepare_report *r, const ath_prepare_options 
          r->tokens_dropped);
 }
 
+/* Who asks for the shards goes on with them: their absence is a failure, unlike for a worker. */
+static ath_status check_merged(const ath_prepare_report *r, const char *output) {
+  if (!r->unfinished) return ATH_OK;
+  if (r->pieces_missing == 0)
+    return ath_fail(ATH_DENIED, "%s: another process is writing the shards", output);
+  return ath_fail(ATH_NOT_FOUND, "%s: %" PRIu64 " piece%s of the text not encoded yet; start those "
+                  "workers again that are not done", output, r->pieces_missing,
+                  r->pieces_missing == 1 ? " is" : "s are");
+}
+
 static ath_status prepare(const ath_tokenizer *tokenizer, ath_prepare_options *options,
                           ath_prepare_report *report) {
   ath_cli_place place;
@@ -133,12 +143,13 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
      .placeholder = "KIND", .help = "Leave out lines that are like an earlier one: exact, near"},
     {.name = "near-similarity", .kind = ATH_OPTION_NUMBER, .target = &options.near_similarity,
      .placeholder = "S", .minimum = 0.7, .maximum = 1,
-     .help = "Share of five-word shingles from which lines are near"},
+     .help = "Share of five-word shingles from which lines are near, 0.7 to 1"},
     {.name = "deduplicate-memory", .kind = ATH_OPTION_NUMBER, .target = &memory,
      .placeholder = "GIB", .minimum = 0.001, .maximum = 1 << 20,
      .help = "Memory for that; less takes longer, with the same result"},
     {.name = "worker", .kind = ATH_OPTION_STRING, .target = &worker, .placeholder = "I/N|merge",
-     .help = "Do the part of worker I of 0 ... N-1 of a job array"},
+     .help = "Do the part of worker I of 0 ... N-1 of a job array; merge writes the shards alone, "
+             "and fails where a part is missing"},
     {.name = "shard-size", .kind = ATH_OPTION_STRING, .target = &shard_size,
      .placeholder = "SIZE", .help = "Size of a file, in records (5000) or bytes (64MB)"},
     {.name = "compression", .kind = ATH_OPTION_STRING, .target = &compression,
@@ -172,6 +183,7 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;
 
+  const char *output = options.output;
   ath_tokenizer *tokenizer = NULL;
   ath_prepare_report report;
   ath_status status = ath_cli_reading_files(&reading, &operands, "nothing to prepare", &files);
@@ -183,8 +195,10 @@ static ath_status run_prepare(const ath_command *self, int argc, char **argv) {
   if (status == ATH_OK) status = prepare(tokenizer, &options, &report);
   ath_tokenizer_destroy(tokenizer);
   ath_cli_files_free(&files);
-  if (status == ATH_OK) print_report(&report, &options, json);
-  return status;
+  if (status != ATH_OK) return status;
+  bool merge = options.workers == ATH_WORKER_MERGE;
+  if (!merge || !report.unfinished || json) print_report(&report, &options, json);
+  return merge ? check_merged(&report, output) : ATH_OK;
 }
 
 const ath_command ath_command_data_prepare = {
@@ -201,8 +215,8 @@ const ath_command ath_command_data_prepare = {
     "Several processes share the work under mpirun, or as the workers of a job array: each\n"
     "encodes its pieces of the text into OUTPUT/pieces, and whoever is last writes the shards\n"
     "(under mpirun all do). The files are those of one process, whatever the number of workers.\n"
-    "Whoever was killed is started again by the same command; --worker merge writes the shards\n"
-    "alone. Leaving out duplicates goes the same way; it takes two bytes a token on the disk.\n"
+    "Whoever was killed is started again by the same command. Leaving out duplicates goes the\n"
+    "same way; it takes two bytes a token on the disk.\n"
     "\n"
     "Examples:\n"
     "  athanor data prepare --tokenizer run/tokenizer --input text.txt --max-length 128 \\\n"

@@ -292,7 +292,7 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
     {"windows", ATH_OPTION_FLAG, &w.windows, NULL,
      .help = "Give what --max-length cuts off as well, in windows"},
     {"stride", ATH_OPTION_INTEGER, &w.stride, "N",
-     "Tokens that two windows in turn share; asks for --windows",
+     "Tokens that two windows in turn share; turns on --windows",
      .minimum = 0, .maximum = LENGTH_MAX},
     {"padding", ATH_OPTION_INTEGER, &w.padding, "N",
      "Fill up to this many tokens; 0 for not at all", .minimum = 0, .maximum = LENGTH_MAX},

@@ -6,6 +6,8 @@
 #include "base/resize.h"
 #include "cli/cli.h"
 #include "storage/file.h"
+#include "storage/names.h"
+#include "storage/pattern.h"
 
 enum { FOLDER_DEPTH_MAX = 32 };
 
@@ -66,8 +68,32 @@ static ath_status add_found(ath_cli_files *self, const char *path) {
   return self->count > before ? ATH_OK : ath_fail(ATH_NOT_FOUND, "%s: no files in it", path);
 }
 
+/* What matches below the folder before the first special character. */
+static ath_status add_deep_pattern(ath_cli_files *self, const char *pattern) {
+  char folder[ATH_PATH_MAX], path[ATH_PATH_MAX];
+  const char *special = strpbrk(pattern, "*?["), *rest = special;
+  size_t before = self->count;
+  ath_names names = {0};
+  while (rest > pattern && rest[-1] != '/') rest--;
+  size_t length = (size_t)(rest - pattern);
+  if (length >= sizeof folder)
+    return ath_fail(ATH_INVALID, "%.80s…: the path is too long", pattern);
+  snprintf(folder, sizeof folder, "%.*s", (int)length, pattern);
+  ath_status status = ath_folder_walk(length > 0 ? folder : ".", &names);
+  for (size_t i = 0; i < names.count && status == ATH_OK; i++) {
+    if (!ath_path_matches(rest, names.items[i])) continue;
+    status = length > 0 ? ath_path_join(path, folder, names.items[i]) : ATH_OK;
+    if (status == ATH_OK) status = add_matched(self, length > 0 ? path : names.items[i]);
+  }
+  ath_names_free(&names);
+  if (status == ATH_OK && self->count == before)
+    status = ath_fail(ATH_NOT_FOUND, "%s: no file matches", pattern);
+  return status;
+}
+
 static ath_status add_pattern(ath_cli_files *self, const char *pattern) {
   glob_t found = {0};
+  if (strstr(pattern, "**/") != NULL) return add_deep_pattern(self, pattern);
   int failed = glob(pattern, GLOB_ERR, NULL, &found);
   ath_status status = ATH_OK;
   if (failed == GLOB_NOMATCH)

@@ -3,23 +3,70 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outcome.h"
 #include "cli/cli.h"
 #include "storage/file.h"
 #include "storage/names.h"
 #include "storage/parallel.h"
+#include "storage/pattern.h"
 #include "storage/store.h"
 
 enum { COPY_THREADS = 4, LINE_MAX = 1 << 16 };
 
+static ath_status add_name(void *context, const char *name, const ath_object_info *info) {
+  (void)info;
+  return ath_names_add(context, name);
+}
+
+/* --- locations ---------------------------------------------------------------------------- */
+
+/* "gs://bucket/a/b*.txt" is the folder "gs://bucket/a" and what of it matches "b*.txt"; without a
+ * special character it is the folder, and *pattern NULL. */
+static ath_status split(const char *location, char folder[ATH_LOCATION_MAX], const char **pattern) {
+  const char *special = strpbrk(location, "*?["), *rest = special;
+  *pattern = NULL;
+  if (strlen(location) >= ATH_LOCATION_MAX)
+    return ath_fail(ATH_INVALID, "%.60s…: the location is too long", location);
+  while (rest != NULL && rest > location && rest[-1] != '/') rest--;
+  size_t length = rest != NULL ? (size_t)(rest - location) : strlen(location);
+  memcpy(folder, location, length);
+  folder[length] = '\0';
+  if (rest == NULL) return ATH_OK;
+  *pattern = rest;
+  if (length == 0) memcpy(folder, ".", 2);
+  return ATH_OK;
+}
+
+static ath_status fail_empty(const char *location) {
+  return ath_fail(ATH_NOT_FOUND, "%s: there is nothing", location);
+}
+
+/* A folder that is taken for a file is the likeliest mistake. */
+static ath_status advise(const char *location, ath_status status) {
+  ath_outcome outcome;
+  ath_names names = {0};
+  if (status != ATH_NOT_FOUND && status != ATH_INVALID) return status;
+  ath_outcome_keep(&outcome, status);
+  bool folder = ath_object_list(location, add_name, &names) == ATH_OK && names.count > 0;
+  ath_names_free(&names);
+  if (folder) return ath_fail(ATH_NOT_FOUND, "%s is a folder; --recursive takes all that is below "
+                              "it", location);
+  return ath_outcome_return(&outcome);
+}
+
 /* --- ls ----------------------------------------------------------------------------------- */
 
 typedef struct listing {
+  const char *pattern; /* of names; NULL: all */
+  size_t count;
   bool json;
   ath_buffer line;
 } listing;
 
 static ath_status print_object(void *context, const char *name, const ath_object_info *info) {
   listing *self = context;
+  if (self->pattern != NULL && !ath_path_matches(self->pattern, name)) return ATH_OK;
+  self->count++;
   ath_buffer_clear(&self->line);
   if (self->json) {
     ATH_TRY(ath_buffer_string(&self->line, "{\"name\": "));
@@ -46,7 +93,12 @@ static ath_status list(const char *location, listing *self) {
     return print_object(self, slash != NULL ? slash + 1 : location, &info);
   }
   if (found != ATH_NOT_FOUND && found != ATH_INVALID) return found;
-  return ath_object_list(location, print_object, self);
+  char folder[ATH_LOCATION_MAX];
+  ATH_TRY(split(location, folder, &self->pattern));
+  ATH_TRY(ath_object_list(folder, print_object, self));
+  bool bucket = self->pattern == NULL && ath_location_is_remote(location) &&
+                strchr(location + strlen("gs://"), '/') == NULL;
+  return self->count > 0 || bucket || ath_path_is_folder(location) ? ATH_OK : fail_empty(location);
 }
 
 static ath_status run_ls(const ath_command *self, int argc, char **argv) {
@@ -69,7 +121,11 @@ const ath_command ath_command_storage_ls = {
   .name = "storage ls",
   .summary = "list files of a folder or of Cloud Storage, with their sizes",
   .operands = "LOCATION",
-  .details = "Example:\n  athanor storage ls gs://bucket/data/train",
+  .details =
+      "A pattern in quotes lists what matches: * and ? within a name, **/ for folders.\n\n"
+      "Examples:\n"
+      "  athanor storage ls gs://bucket/data/train\n"
+      "  athanor storage ls 'gs://bucket/**/*.tfrecord'",
   .run = run_ls,
 };
 
@@ -80,11 +136,6 @@ typedef struct tree {
   const char *from, *to;
   ath_names names;
 } tree;
-
-static ath_status add_name(void *context, const char *name, const ath_object_info *info) {
-  (void)info;
-  return ath_names_add(&((tree *)context)->names, name);
-}
 
 static ath_status copy_file(const char *from, const char *to) {
   if (!ath_location_is_remote(to)) ATH_TRY(ath_folder_create_above(to));
@@ -112,9 +163,8 @@ static ath_status delete_one(void *context, size_t index) {
 static ath_status for_all(const char *from, const char *to,
                           ath_status (*job)(void *context, size_t index)) {
   tree all = {.from = from, .to = to};
-  ath_status status = ath_object_list(from, add_name, &all);
-  if (status == ATH_OK && all.names.count == 0)
-    status = ath_fail(ATH_NOT_FOUND, "%s: there is nothing", from);
+  ath_status status = ath_object_list(from, add_name, &all.names);
+  if (status == ATH_OK && all.names.count == 0) status = fail_empty(from);
   if (status == ATH_OK) status = ath_parallel(all.names.count, COPY_THREADS, job, &all);
   ath_names_free(&all.names);
   return status;
@@ -145,7 +195,7 @@ static ath_status run_cp(const ath_command *self, int argc, char **argv) {
   if (operands.count != 2) return ath_fail(ATH_USAGE, "name two files: from and to");
   if (recursive) return for_all(operands.items[0], operands.items[1], copy_one);
   ATH_TRY(target_of(operands.items[0], operands.items[1], to));
-  return copy_file(operands.items[0], to);
+  return advise(operands.items[0], copy_file(operands.items[0], to));
 }
 
 const ath_command ath_command_storage_cp = {
@@ -178,7 +228,7 @@ static ath_status run_rm(const ath_command *self, int argc, char **argv) {
   if (operands.done) return ATH_OK;
   if (operands.count != 1) return ath_fail(ATH_USAGE, "name one file or folder");
   if (recursive) return for_all(operands.items[0], NULL, delete_one);
-  ATH_TRY(ath_object_stat(operands.items[0], &info));
+  ATH_TRY(advise(operands.items[0], ath_object_stat(operands.items[0], &info)));
   return ath_object_delete(operands.items[0]);
 }
 

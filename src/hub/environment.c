@@ -92,8 +92,7 @@ ath_status ath_hub_stored_tokens_path(char out[ATH_PATH_MAX]) {
 /* --- token -------------------------------------------------------------------------------- */
 
 /* A copy without the blanks and line ends that come with pasting; `origin` NULL: an option or
- * standard input. A control character within would
- * make two headers of one. */
+ * standard input. A control character within would make two headers of one. */
 static ath_status clean(const char *text, const char *origin, char out[ATH_HUB_TOKEN_MAX]) {
   text += strspn(text, " \t\r\n");
   size_t length = strlen(text);

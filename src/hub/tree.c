@@ -6,6 +6,7 @@
 
 #include "hub/place.h"
 #include "storage/names.h"
+#include "storage/pattern.h"
 
 enum { ENTRIES_MAX = 1 << 20, NAMES_MAX = 256 << 20, FILE_TEXT_MAX = 512 << 20,
        URL_MAX = ATH_HTTP_URL_MAX, FORMAT_VERSION = 1 };
@@ -189,7 +190,8 @@ ath_status ath_hub_tree_choose(ath_hub_tree *self, const ath_hub_place *place,
   for (size_t i = 0; i < self->count; i++) {
     const char *path = self->entries[i].path;
     bool meant = place->path[0] == '\0' || is_below(path, place->path) ||
-                 (is_pattern && ath_hub_matches(pattern, path));
+                 (is_pattern && (ath_hub_matches(pattern, path) ||
+                                 ath_path_matches(place->path, path)));
     if (meant && is_wanted(options, path))
       self->entries[kept++] = self->entries[i];
   }

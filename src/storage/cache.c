@@ -5,7 +5,6 @@
  * locked until it ends, and whose time of change says when it was used last; who brings the copy
  * up to date locks "<…>.fetching" meanwhile. A file's time of change is its object's version. */
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,6 +18,7 @@
 #include "storage/lock.h"
 #include "storage/names.h"
 #include "storage/parallel.h"
+#include "storage/pattern.h"
 #include "storage/store.h"
 
 enum { FETCH_THREADS = 4, ENTRY_NAME_MAX = 180 };
@@ -88,7 +88,7 @@ typedef struct fetching {
 
 static ath_status add(void *context, const char *name, const ath_object_info *info) {
   fetching *self = context;
-  if (self->pattern != NULL && fnmatch(self->pattern, name, FNM_PATHNAME) != 0) return ATH_OK;
+  if (self->pattern != NULL && !ath_path_matches(self->pattern, name)) return ATH_OK;
   if (self->pattern == NULL && !self->deep && strchr(name, '/') != NULL) return ATH_OK;
   ATH_TRY(ath_name_check(name));
   if (self->count == self->capacity) {

@@ -132,9 +132,10 @@ def test_of_shards_of_so_many_bytes_a_lost_one_is_written_again(job):
 def test_merge_writes_what_the_workers_have_encoded(job):
     output = job.folder / "merged"
     run(*job.command(output, "--worker", "0/2"))
-    done = run(*job.command(output, "--worker", "merge", "--json"))
+    done = run(*job.command(output, "--worker", "merge", "--json"), code=6)
     missing = json.loads(done.stdout)
     assert missing["unfinished"] and missing["pieces_missing"] > 0
+    assert f"{missing['pieces_missing']} piece" in done.stderr
     run(*job.command(output, "--worker", "1/2"))
     assert tree(output) == tree(job.whole)
 

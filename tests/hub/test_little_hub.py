@@ -107,6 +107,7 @@ def test_a_listing_in_pages_is_read_to_its_end_and_only_from_the_hub(hub, env):
      {"config.json", "model.safetensors"}),
     (["hf://tester/one/sub"], {"sub/naïve ü.txt"}),
     (["hf://tester/one@main/*.txt"], {"empty.txt", "sub/naïve ü.txt"}),
+    (["hf://tester/one/**/*.txt"], {"empty.txt", "sub/naïve ü.txt"}),
     (["hf://models/tester/one/model.safetensors"], {"model.safetensors"}),
 ])
 def test_files_are_chosen_by_name_folder_and_pattern(hub, env, words, names):

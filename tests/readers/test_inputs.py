@@ -112,6 +112,8 @@ def test_standard_input_folders_and_patterns_are_read(folder, texts, tmp_path):
         (tmp_path / name).write_bytes(data)
     assert shown(tmp_path / "in") == ["1", "2", "3"]
     assert shown(tmp_path / "in/*") == ["no", "1", "2", "3"]
+    assert shown(tmp_path / "in/**/[bc]") == ["2", "3"]  # as glob in Python: here or further down
+    assert shown(tmp_path / "**/deep/*") == ["3"]
 
 
 def test_datasets_of_the_hub_s_cache_are_read(tmp_path):

@@ -68,14 +68,25 @@ def paging_emulator(folder):
                    folder / "paging.log")
 
 
-def athanor(host, *arguments, code=0, timeout=120, **variables):
+def run(host, *arguments, timeout=120, **variables):
     environment = {k: v for k, v in os.environ.items()
                    if not k.startswith(("GOOGLE_", "CLOUDSDK_", "GCE_", "ATHANOR_GCS"))}
     environment |= {"STORAGE_EMULATOR_HOST": host, "ATHANOR_RETRY_SECONDS": "20"} | variables
-    done = subprocess.run([ATHANOR, *map(str, arguments)], capture_output=True, text=True,
+    return subprocess.run([ATHANOR, *map(str, arguments)], capture_output=True, text=True,
                           timeout=timeout, env=environment)
+
+
+def athanor(host, *arguments, code=0, **more):
+    done = run(host, *arguments, **more)
     assert done.returncode == code, (done.returncode, done.stderr)
     return done.stdout if code == 0 else done.stderr
+
+
+def listed(host, location):
+    """The listing, empty where there is nothing yet."""
+    done = run(host, "storage", "ls", location)
+    assert done.returncode in (0, 6) and (done.stdout != "") == (done.returncode == 0), done.stderr
+    return done.stdout
 
 
 def content(seed, size):

@@ -97,6 +97,22 @@ def test_copies_and_deletions_are_seen(paging, tmp_path):
     assert "404" in athanor(paging, "storage", "rm", f"gs://{BUCKET}/from/x", code=6)
 
 
+def test_listing_takes_patterns_and_tells_folders_from_files(paging, tmp_path):
+    top, text = f"gs://{BUCKET}/listing", tmp_path / "a.txt"
+    text.write_text("12345")
+    for name in ("a.txt", "b.csv", "deep/er/c.txt"):
+        athanor(paging, "storage", "cp", text, f"{top}/{name}")
+
+    def names(location):
+        return [line.split()[1] for line in athanor(paging, "storage", "ls", location).splitlines()]
+    assert names(f"{top}/*.txt") == ["a.txt"]
+    assert names(f"{top}/**/*.txt") == names(f"{top}/**/[ac].*") == ["a.txt", "deep/er/c.txt"]
+    assert names(f"{tmp_path}/*.txt") == ["a.txt"]
+    assert "nothing" in athanor(paging, "storage", "ls", f"{top}/*.tsv", code=6)
+    for words in (["cp", top, tmp_path / "copy"], ["rm", top], ["rm", tmp_path]):
+        assert "is a folder; --recursive" in athanor(paging, "storage", *words, code=6)
+
+
 @pytest.mark.parametrize("name", ["../outside", "a//b", "a/../../b"])
 def test_a_name_that_leads_out_of_the_folder_is_refused(paging, tmp_path, name):
     bucket = client(paging)

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gcs_services import ATHANOR, BUCKET, Faults, athanor, digest, paging_emulator
+from gcs_services import ATHANOR, BUCKET, Faults, athanor, digest, listed, paging_emulator
 
 SETTINGS = ["--hidden-size", "32", "--num-hidden-layers", "1", "--num-attention-heads", "2",
             "--intermediate-size", "64", "--per-device-train-batch-size", "4", "--logging-steps",
@@ -51,7 +51,7 @@ def remote(host, work, cache):
     athanor(host, "storage", "cp", work / "text.txt", f"{at}/in/text.txt", **here)
     athanor(host, "tokenizer", "train", "--vocab-size", "60", "--input", f"{at}/in/text.txt",
             "--output", f"{at}/tok", **here)
-    athanor(host, "data", "prepare", "--tokenizer", f"{at}/tok", "--input", f"{at}/in/*.txt",
+    athanor(host, "data", "prepare", "--tokenizer", f"{at}/tok", "--input", f"{at}/**/*.txt",
             "--output", f"{at}/data", "--max-length", "16", **here)
     return at
 
@@ -102,7 +102,7 @@ def test_a_killed_run_goes_on_from_what_is_there(host, remote, cache, tmp_path, 
          f"{remote}/data/train", "--output-dir", output, *SETTINGS, "--max-steps", "100000",
          "--save-steps", "300"], env=environment, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 60
-    while "SHA256SUMS" not in athanor(host, "storage", "ls", f"{output}/"):
+    while "SHA256SUMS" not in listed(host, f"{output}/"):
         assert time.monotonic() < end and process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGKILL)

@@ -9,8 +9,8 @@ import urllib.request
 
 import pytest
 
-from gcs_services import (ATHANOR, BUCKET, Faults, athanor, content, digest, paging_emulator,
-                          resuming_emulator)
+from gcs_services import (ATHANOR, BUCKET, Faults, athanor, content, digest, listed,
+                          paging_emulator, resuming_emulator)
 
 FILES = 200
 SMALL = {"ATHANOR_GCS_CHUNK": "262144", "ATHANOR_STALL_SECONDS": "1"}
@@ -78,7 +78,7 @@ def test_a_killed_upload_shows_nothing_and_the_next_is_whole(resuming, tmp_path)
         process.send_signal(signal.SIGKILL)
         if process.wait() == 0:
             break
-        assert athanor(resuming, "storage", "ls", f"gs://{BUCKET}/killed") == ""
+        assert listed(resuming, f"gs://{BUCKET}/killed") == ""
     athanor(resuming, "storage", "cp", path, f"gs://{BUCKET}/{name}", **SMALL)
     assert stored(resuming, name) == path.read_bytes()
 
