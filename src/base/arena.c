@@ -2,15 +2,26 @@
 #include "base/arena.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, BLOCK_SIZE = 256 * 1024 }; /* 64: a cache line, and the widest vector */
+#include "base/memory.h"
 
+enum {
+  ALIGNMENT = 64, /* a cache line, and the widest vector */
+  BLOCK_SIZE = 256 * 1024,
+  LARGE_FROM = 512 * 1024, /* a piece, or all before it, from which on blocks are large */
+  LARGE_SIZE = 8 << 20,
+};
+
+/* Large ones are mapped: tables of that size are read at random, for which huge pages are far
+ * faster, to fill and to read, and what nobody touches is no memory. */
 typedef struct block {
   struct block *next;
   size_t used, size; /* of the bytes, which begin at the first aligned address behind this */
+  bool mapped;
 } block;
 
 /* Something outside the arena that goes with it. */
@@ -33,28 +44,36 @@ ath_status ath_arena_create(size_t limit, ath_arena **out) {
   return ATH_OK;
 }
 
+/* The new block becomes the one that is filled next, unless it is made for one piece alone, which
+ * would leave the rest of the present one unused. */
+static block *add_block(ath_arena *self, size_t least) {
+  bool mapped = least >= LARGE_FROM || self->used >= LARGE_FROM;
+  size_t usual = mapped ? LARGE_SIZE : BLOCK_SIZE, size = least > usual ? least : usual;
+  size_t bytes = sizeof(block) + ALIGNMENT + size;
+  block *b = mapped ? ath_memory_map(bytes) : calloc(1, bytes);
+  if (b == NULL) return NULL;
+  block **before = self->blocks != NULL && least > usual ? &self->blocks->next : &self->blocks;
+  *b = (block){.next = *before, .size = size, .mapped = mapped};
+  *before = b;
+  return b;
+}
+
+static void free_block(block *self) {
+  if (self->mapped)
+    ath_memory_unmap(self, sizeof *self + ALIGNMENT + self->size);
+  else
+    free(self);
+}
+
 void ath_arena_destroy(ath_arena *self) {
   if (self == NULL) return;
   for (companion *c = self->companions; c != NULL; c = c->next) c->release(c->object);
   for (block *b = self->blocks; b != NULL;) {
     block *next = b->next;
-    free(b);
+    free_block(b);
     b = next;
   }
   free(self);
-}
-
-/* The new block becomes the one that is filled next, unless it is made for one large piece, which
- * would leave the rest of the present one unused. */
-static block *add_block(ath_arena *self, size_t least) {
-  size_t size = least > BLOCK_SIZE ? least : BLOCK_SIZE;
-  block *b = calloc(1, sizeof(block) + ALIGNMENT + size); /* large ones cost no clearing */
-  if (b == NULL) return NULL;
-  b->size = size;
-  block **before = self->blocks != NULL && least > BLOCK_SIZE ? &self->blocks->next : &self->blocks;
-  b->next = *before;
-  *before = b;
-  return b;
 }
 
 static unsigned char *bytes_of(block *self) {

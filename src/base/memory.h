@@ -10,4 +10,9 @@
  * rows then miss the processor's page tables less. Any thread. */
 void *ath_memory_alloc(size_t bytes);
 
+/* The same on pages that are zero and take memory only once they are touched, for what is filled
+ * bit by bit; to be released by ath_memory_unmap with the same `bytes`. */
+void *ath_memory_map(size_t bytes);
+void ath_memory_unmap(void *memory, size_t bytes); /* NULL is allowed */
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/resize.h"
 #include "tokenizers/pipeline.h"
 
@@ -307,27 +308,39 @@ ath_status ath_run_end_window(ath_run *run, ath_encoding *out, size_t end) {
 
 /* --- scratch ------------------------------------------------------------------------------- */
 
+#define SCRATCH_MAPPED ((size_t)2 << 20)
+
+/* Large ones, caches of words among them, lie on huge pages. */
+static void free_scratch(ath_run *run, int which) {
+  if (run->scratch_size[which] >= SCRATCH_MAPPED)
+    ath_memory_unmap(run->scratch_memory[which], run->scratch_size[which]);
+  else
+    free(run->scratch_memory[which]);
+  run->scratch_size[which] = 0;
+  run->scratch_memory[which] = run->scratch[which] = NULL;
+}
+
 void *ath_run_scratch(ath_run *run, int which, size_t size) {
   assert(which >= 0 && which < ATH_SCRATCH_COUNT && size > 0);
   if (size <= run->scratch_size[which]) return run->scratch[which];
-  free(run->scratch_memory[which]);
-  run->scratch_size[which] = 0;
-  run->scratch[which] = NULL;
-  run->scratch_memory[which] = size <= SIZE_MAX - 128 ? calloc(1, (size | 63) + 65) : NULL;
-  if (run->scratch_memory[which] == NULL) {
+  free_scratch(run, which);
+  size_t whole = size <= SIZE_MAX - 128 ? (size | 63) + 1 : 0;
+  void *memory = whole == 0 ? NULL
+                 : whole >= SCRATCH_MAPPED ? ath_memory_map(whole) : calloc(1, whole + 64);
+  if (memory == NULL) {
     no_memory(size);
     return NULL;
   }
-  run->scratch_size[which] = size | 63;
-  uintptr_t address = (uintptr_t)run->scratch_memory[which];
-  run->scratch[which] = (char *)run->scratch_memory[which] + (-address & 63);
+  run->scratch_memory[which] = memory;
+  run->scratch_size[which] = whole;
+  run->scratch[which] = (char *)memory + (-(uintptr_t)memory & 63);
   return run->scratch[which];
 }
 
 void ath_run_free(ath_run *run) {
   for (int i = 0; i < 2; i++) ath_text_free(&run->normal[i]);
   for (int i = 0; i < ATH_PRE_TOKENIZERS_MAX; i++) ath_text_free(&run->words[i]);
-  for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free(run->scratch_memory[i]);
+  for (int i = 0; i < ATH_SCRATCH_COUNT; i++) free_scratch(run, i);
   free(run->surfaces);
   free(run->spare_surfaces);
   ath_buffer_free(&run->surface_text);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/hash_map.h"
+#include "base/memory.h"
 #include "base/nearest.h"
 #include "base/outcome.h"
 #include "base/random.h"
@@ -96,6 +97,24 @@ static void an_outcome_brings_a_failure_to_another_thread(void **state) {
   assert_string_equal(ath_error_text(), "mine");
   assert_int_equal(ath_outcome_return(&both[0]), ATH_CORRUPT);
   assert_string_equal(ath_error_text(), "record 7");
+}
+
+/* --- memory -------------------------------------------------------------------------------- */
+
+static void mapped_memory_is_zeroed_and_large_blocks_begin_at_huge_pages(void **state) {
+  (void)state;
+  static const size_t sizes[] = {1, 4096, 4097, (2 << 20) - 1, 2 << 20, (5 << 20) + 1};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned char *memory = ath_memory_map(sizes[i]);
+    assert_non_null(memory);
+    assert_int_equal((uintptr_t)memory % (sizes[i] >= 2 << 20 ? 2 << 20 : 64), 0);
+    for (size_t at = 0; at < sizes[i]; at++) assert_int_equal(memory[at], 0);
+    memset(memory, 0xAB, sizes[i]);
+    ath_memory_unmap(memory, sizes[i]);
+  }
+  assert_null(ath_memory_map(0));
+  assert_null(ath_memory_map(SIZE_MAX));
+  ath_memory_unmap(NULL, 1);
 }
 
 /* --- arena --------------------------------------------------------------------------------- */
@@ -283,6 +302,7 @@ int main(void) {
     cmocka_unit_test(long_texts_are_cut_not_overrun),
     cmocka_unit_test(each_thread_has_its_own_text),
     cmocka_unit_test(an_outcome_brings_a_failure_to_another_thread),
+    cmocka_unit_test(mapped_memory_is_zeroed_and_large_blocks_begin_at_huge_pages),
     cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),
     cmocka_unit_test(what_goes_with_an_arena_is_released_last_first),
     cmocka_unit_test(an_arena_keeps_its_limit),

@@ -9,7 +9,7 @@
 enum {
   ATH_WORD_KEY_BYTES = 32, /* longer words are not kept */
   ATH_WORD_PIECES = 6,     /* nor those of more pieces */
-  ATH_WORD_LINES = 1 << 15,
+  ATH_WORD_LINES = 1 << 16,
 };
 
 typedef struct ath_word_key {
