@@ -15,12 +15,12 @@
  * that does not come back is told so, and this process can go on to its end. */
 #include <pmix.h>
 #include <assert.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/errand.h"
 #include "backends/processes.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/outcome.h"
 #include "formats/sha256.h"
@@ -36,27 +36,17 @@ enum { MEET_SECONDS = 120, ANSWER_SECONDS = 10, CALL_SECONDS = 60, CLOSE_SECONDS
   X(PMIx_Abort) X(PMIx_Error_string)
 
 static struct {
-#define DECLARE(name) __typeof__(name) *name;
+#define DECLARE(name) ATH_LIBRARY_POINTER(name);
   PMIX_FUNCTIONS(DECLARE)
 #undef DECLARE
 } pmix;
 
-static ath_status load_function(void *library, const char *name, void *target) {
-  void *symbol = dlsym(library, name);
-  if (symbol == NULL) return ath_fail(ATH_UNSUPPORTED, "libpmix is too old: it has no %s", name);
-  memcpy(target, &symbol, sizeof symbol);
-  return ATH_OK;
-}
-
 static ath_status load_library(void) {
-  void *library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL)
-    return ath_fail(ATH_UNSUPPORTED, "several processes find one another through PMIx, which needs "
-                    "the library libpmix.so.2 (Debian: apt-get install libpmix2)");
-#define LOAD(name) ATH_TRY(load_function(library, #name, &pmix.name));
-  PMIX_FUNCTIONS(LOAD)
-#undef LOAD
-  return ATH_OK;
+#define SYMBOL(name) ATH_LIBRARY_SYMBOL(pmix, name),
+  const ath_symbol symbols[] = {PMIX_FUNCTIONS(SYMBOL)};
+#undef SYMBOL
+  return ath_library_load("libpmix.so.2", "by which several processes find one another; Debian: "
+                          "apt-get install libpmix2", symbols, sizeof symbols / sizeof *symbols);
 }
 
 /* --- errands ------------------------------------------------------------------------------- */

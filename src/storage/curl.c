@@ -1,31 +1,24 @@
 /* curl.c: loading libcurl. */
 #include "storage/curl.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "base/outcome.h"
 
 static ath_curl functions;
 
-static ath_status load_function(void *library, const char *name, void *target) {
-  void *symbol = dlsym(library, name);
-  if (symbol == NULL) return ath_fail(ATH_UNSUPPORTED, "libcurl is too old: it has no %s", name);
-  memcpy(target, &symbol, sizeof symbol);
-  return ATH_OK;
+static ath_status load_from(const char *file) {
+#define SYMBOL(name) ATH_LIBRARY_SYMBOL(functions, name),
+  const ath_symbol symbols[] = {CURL_FUNCTIONS(SYMBOL)};
+#undef SYMBOL
+  return ath_library_load(file, "which the network needs; Debian: apt-get install libcurl4",
+                          symbols, sizeof symbols / sizeof *symbols);
 }
 
 /* Debian has it built with OpenSSL or with GnuTLS; either will do. */
 static ath_status load(void) {
-  void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL)
-    return ath_fail(ATH_UNSUPPORTED, "the network needs the library libcurl.so.4 (Debian: apt-get "
-                    "install libcurl4)");
-#define LOAD(name) ATH_TRY(load_function(library, #name, &functions.name));
-  CURL_FUNCTIONS(LOAD)
-#undef LOAD
+  if (load_from("libcurl.so.4") != ATH_OK && load_from("libcurl-gnutls.so.4") != ATH_OK)
+    ATH_TRY(load_from("libcurl.so.4")); /* the one to name */
   if (functions.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     return ath_fail(ATH_INTERNAL, "libcurl does not start");
   return ATH_OK;

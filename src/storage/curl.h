@@ -5,7 +5,7 @@
 
 #include <curl/curl.h>
 
-#include "athanor/status.h"
+#include "base/library.h"
 
 /* curl.h has checking macros in front of two of them. */
 #undef curl_easy_setopt
@@ -19,7 +19,7 @@
   X(curl_url_get) X(curl_url_cleanup) X(curl_free)
 
 typedef struct ath_curl {
-#define DECLARE(name) __typeof__(name) *name;
+#define DECLARE(name) ATH_LIBRARY_POINTER(name);
   CURL_FUNCTIONS(DECLARE)
 #undef DECLARE
 } ath_curl;

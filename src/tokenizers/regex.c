@@ -2,13 +2,12 @@
 #include "tokenizers/regex.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <oniguruma.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/library.h"
 #include "tokenizers/unicode_classes.h"
 
 /* Steps back in one match and in all that a search tries; entries of the stack of what may be tried
@@ -31,7 +30,7 @@ struct ath_regex {
   X(onig_set_retry_limit_in_search_of_match_param) X(onig_unicode_define_user_property)
 
 static struct {
-#define DECLARE(name) __typeof__(name) *name;
+#define DECLARE(name) ATH_LIBRARY_POINTER(name);
   ONIGURUMA_FUNCTIONS(DECLARE)
 #undef DECLARE
   OnigEncoding utf8;
@@ -42,24 +41,13 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held to load and to compile */
 
-static ath_status load_symbol(void *library, const char *name, void *target) {
-  void *symbol = dlsym(library, name);
-  if (symbol == NULL)
-    return ath_fail(ATH_UNSUPPORTED, "libonig is too old: it has no %s", name);
-  memcpy(target, &symbol, sizeof symbol);
-  return ATH_OK;
-}
-
 static ath_status load_symbols(void) {
-  void *library = dlopen("libonig.so.5", RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL)
-    return ath_fail(ATH_UNSUPPORTED, "regular expressions need the library libonig.so.5 (Debian: "
-                    "apt-get install libonig5)");
-#define LOAD(name) ATH_TRY(load_symbol(library, #name, &onig.name));
-  ONIGURUMA_FUNCTIONS(LOAD)
-#undef LOAD
-  ATH_TRY(load_symbol(library, "OnigEncodingUTF8", &onig.utf8));
-  return load_symbol(library, "OnigSyntaxOniguruma", &onig.syntax);
+#define SYMBOL(name) ATH_LIBRARY_SYMBOL(onig, name),
+  const ath_symbol symbols[] = {ONIGURUMA_FUNCTIONS(SYMBOL) {"OnigEncodingUTF8", &onig.utf8},
+                                {"OnigSyntaxOniguruma", &onig.syntax}};
+#undef SYMBOL
+  return ath_library_load("libonig.so.5", "which regular expressions need; Debian: apt-get install "
+                          "libonig5", symbols, sizeof symbols / sizeof *symbols);
 }
 
 /* --- Unicode 16 ----------------------------------------------------------------------------- */
