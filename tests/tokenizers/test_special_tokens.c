@@ -3,6 +3,7 @@
  * known failures; values seen in the reference library). */
 #include "tokenizer_testing.h"
 
+#include "tokenizers/tokenizer.h"
 #include "tokenizers/trainers/build.h"
 
 #define MODEL                                                                                \

@@ -76,16 +76,4 @@ ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t c
 ath_status ath_build_unigram(const ath_build *self, const ath_unigram_piece *pieces, size_t count,
                              ath_tokenizer **out) ATH_MUST_CHECK;
 
-/* Is given each word in turn; the bytes are valid during the call. Another status than ATH_OK
- * ends the walk and is passed on. */
-typedef ath_status (*ath_word_visitor)(void *context, const char *word, size_t length);
-
-/* Calls `visit` for each word that encoding this text would hand to the model: normalised, with
- * its Metaspace mark. Special tokens typed in the text are left out. ATH_INVALID, with the byte's
- * offset, for text that is not UTF-8. `scratch` belongs to the calling thread; start with {0},
- * free with ath_encoding_free. */
-ath_status ath_tokenizer_each_word(const ath_tokenizer *self, const char *text, size_t length,
-                                   ath_encoding *scratch, ath_word_visitor visit, void *context)
-    ATH_MUST_CHECK;
-
 #endif

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/outcome.h"
 #include "base/utf8.h"
-#include "tokenizers/trainers/build.h"
+#include "tokenizers/tokenizer.h"
 #include "tokenizers/trainers/text_blocks.h"
 #include "tokenizers/trainers/word_counter.h"
 
