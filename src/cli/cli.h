@@ -94,6 +94,9 @@ ath_status ath_cli_parse_settings(const ath_command *command, const ath_option *
  * the process as usual. Long tasks look at it. */
 extern volatile sig_atomic_t ath_cli_stop;
 void ath_cli_catch_signals(void);
+/* From now on a mapped file that is cut by another process ends this one with its name and ATH_IO,
+ * not by a signal. */
+void ath_cli_catch_lost_files(void);
 
 /* Installs the sink for log messages and progress (progress.c): a live bar when standard error is
  * a terminal, plain lines otherwise. */

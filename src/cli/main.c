@@ -159,6 +159,7 @@ static ath_status finish_output(void) {
 }
 
 int main(int argc, char **argv) {
+  ath_cli_catch_lost_files();
   ath_cli_show_progress();
   ath_status status = ath_cli_dispatch(argc - 1, argv + 1);
   if (status == ATH_OK) status = finish_output();

@@ -180,3 +180,17 @@ def test_inspect_counts_what_is_there(tmp_path):
     assert {f["name"]: (f["kind"], f["times"], f["least"], f["most"])
             for f in summary["features"]} == {"n": ("int64", 7, 1, 7), "f": ("float", 7, 1, 1)}
     assert len(gzip.decompress(path.read_bytes())) == summary["bytes"] + 16 * 7
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_named(tmp_path):
+    """The command waits for room in the pipe while the file, which it has mapped, is cut."""
+    lines, path = tmp_path / "a.jsonl", tmp_path / "a b\u00e4.tfrecord"
+    lines.write_text("\n".join(json.dumps({"x": ["y" * 1000]}) for _ in range(2000)))
+    athanor("data", "convert", lines, "--output", path)
+    reading = subprocess.Popen([ATHANOR, "data", "convert", path], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    reading.stdout.read(1)
+    os.truncate(path, 100)
+    _, errors = reading.communicate(timeout=60)
+    assert reading.returncode == 9
+    assert f"athanor: {path} cannot be read any more: it became shorter" in errors.decode()

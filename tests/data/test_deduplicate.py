@@ -163,9 +163,9 @@ def test_a_run_that_goes_on_from_a_failure_counts_each_duplicate_once(job):
     in_the_way = output / "train" / "dataset-1-10.tfrecord"
     in_the_way.mkdir()
     for _ in range(2):  # each has decided which lines are kept before it fails
-        run("data", "prepare", "--tokenizer", job.tokenizer, "--input", job.text, "--output", output,
-            "--max-length", LENGTH, "--validation-split-percentage", 0, *more, "--worker", "0/2",
-            code=3)
+        run("data", "prepare", "--tokenizer", job.tokenizer, "--input", job.text, "--output",
+            output, "--max-length", LENGTH, "--validation-split-percentage", 0, *more, "--worker",
+            "0/2", code=3)
         assert (output / "pieces" / "layout.json").exists()
     in_the_way.rmdir()
     again = job.prepare("goes-on", *more, "--worker", "0/2")[1]
