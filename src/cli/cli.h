@@ -130,6 +130,12 @@ ath_status ath_cli_files_add_records(ath_cli_files *self, const char *argument) 
 ath_status ath_cli_files_add_text(ath_cli_files *self, const char *text) ATH_MUST_CHECK;
 void ath_cli_files_free(ath_cli_files *self);
 
+/* From now on messages say `given` for `copy`, a path in a cache here, and what is below it. */
+void ath_cli_note_copy(const char *copy, const char *given);
+/* The text with those names in it; gives `out`. */
+enum { ATH_CLI_GIVEN_MAX = 4096 };
+const char *ath_cli_as_given(const char *text, char out[ATH_CLI_GIVEN_MAX]);
+
 /* The local path of what a command was given as a model, a tokenizer or a dataset; it holds
  * ATH_PATH_MAX bytes (storage/file.h). A path that is there stands for itself, and so does one that
  * looks like nothing else. Of a pattern on the Hub it is the pattern of what was pulled. */

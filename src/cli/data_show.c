@@ -30,11 +30,12 @@ static ath_status put_text(const ath_document *d, const char *path, ath_buffer *
 
 static ath_status show(ath_documents *documents, const ath_cli_files *files, int64_t limit,
                        bool json, ath_buffer *out) {
+  char given[ATH_CLI_GIVEN_MAX];
   for (int64_t i = 0; limit == 0 || i < limit; i++) {
     ath_document d;
     ATH_TRY(ath_documents_next(documents, &d));
     if (d.text == NULL) return ATH_OK;
-    const char *path = files->paths[d.place.input];
+    const char *path = ath_cli_as_given(files->paths[d.place.input], given);
     ATH_TRY(json ? put_json(&d, path, out) : put_text(&d, path, out));
     ATH_TRY(ath_cli_flush(out));
   }

@@ -22,9 +22,11 @@ typedef struct verification {
 /* A fault on a line of its own: the first one is also the command's last word. */
 static ath_status note_fault(verification *self, const char *path, const ath_record *record,
                              ath_status status) {
-  const char *text = ath_error_text();
+  char given[2][ATH_CLI_GIVEN_MAX];
+  const char *text = ath_cli_as_given(ath_error_text(), given[0]);
   if (self->faults++ == 0) ath_outcome_keep(&self->first, status);
   if (self->faults > FAULTS_SHOWN) return ATH_OK;
+  path = ath_cli_as_given(path, given[1]);
   if (!self->json) {
     printf("%s\n", text);
     return ATH_OK;

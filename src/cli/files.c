@@ -117,7 +117,10 @@ ath_status ath_cli_files_add_text(ath_cli_files *self, const char *text) {
 }
 
 ath_status ath_cli_files_add(ath_cli_files *self, const char *argument) {
-  if (strcmp(argument, "-") == 0) return add_path(self, "/dev/stdin");
+  if (strcmp(argument, "-") == 0) {
+    ath_cli_note_copy("/dev/stdin", "standard input");
+    return add_path(self, "/dev/stdin");
+  }
   if (ath_path_is_folder(argument)) return add_found(self, argument);
   if (ath_path_exists(argument)) return add_path(self, argument);
   if (strncmp(argument, "gs://", 5) == 0 || strncmp(argument, "hf://", 5) == 0)

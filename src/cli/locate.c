@@ -22,6 +22,19 @@ static const char *const tokenizer_files[] = {"tokenizer*.json", "special_tokens
                                               "added_tokens.json", "vocab*", "merges.txt",
                                               "config.json", "*.model", "*.tiktoken", NULL};
 
+/* "hf://datasets/USER/NAME@REVISION/PATH"; of a pattern the repository. */
+static void note_pulled(const ath_hub_place *place, const ath_hub_pulled *pulled) {
+  static const char *const kinds[] = {
+    [ATH_HUB_MODEL] = "", [ATH_HUB_DATASET] = "datasets/", [ATH_HUB_SPACE] = "spaces/"};
+  char name[ATH_HUB_ID_MAX + ATH_HUB_REVISION_MAX + ATH_HUB_PATH_MAX + 32];
+  bool main_branch = strcmp(place->revision, "main") == 0;
+  bool part = place->path[0] != '\0' && strpbrk(place->path, "*?[") == NULL;
+  snprintf(name, sizeof name, "hf://%s%s%s%s%s%s", kinds[place->kind], place->id,
+           main_branch ? "" : "@", main_branch ? "" : place->revision, part ? "/" : "",
+           part ? place->path : "");
+  ath_cli_note_copy(pulled->path, name);
+}
+
 /* A name that may as well be a path with a fault in it is not waited for long. */
 static ath_status pull(ath_cli_wanted wanted, const char *given, bool sure, char *path) {
   ath_hub_place place;
@@ -33,6 +46,7 @@ static ath_status pull(ath_cli_wanted wanted, const char *given, bool sure, char
   if (whole && wanted == ATH_CLI_MODEL) how.include = model_files;
   if (whole && wanted == ATH_CLI_TOKENIZER) how.include = tokenizer_files;
   ATH_TRY(ath_hub_pull(&place, &how, &pulled));
+  note_pulled(&place, &pulled);
   if (strpbrk(place.path, "*?[") != NULL) return ath_path_join(path, pulled.path, place.path);
   return keep(pulled.path, path);
 }
@@ -46,10 +60,21 @@ static ath_status pull_or_explain(ath_cli_wanted wanted, const char *given, char
 
 /* --- any place ----------------------------------------------------------------------------- */
 
+/* A model without its checkpoints. */
+static ath_status fetch(ath_cli_wanted wanted, const char *given, char *path) {
+  char folder[ATH_LOCATION_MAX];
+  ATH_TRY(ath_cache_fetch(given, wanted == ATH_CLI_DATA, path));
+  const char *special = strpbrk(given, "*?[");
+  while (special != NULL && special[-1] != '/') special--; /* what matches keeps its path below */
+  snprintf(folder, sizeof folder, "%.*s",
+           special != NULL ? (int)(special - given) : (int)strlen(given), given);
+  ath_cli_note_copy(path, folder);
+  return ATH_OK;
+}
+
 /* A local path that is there always wins. */
 ath_status ath_cli_locate(ath_cli_wanted wanted, const char *given, char *path) {
-  if (ath_location_is_remote(given))
-    return ath_cache_fetch(given, wanted == ATH_CLI_DATA, path); /* a model without checkpoints */
+  if (ath_location_is_remote(given)) return fetch(wanted, given, path);
   if (!ath_path_exists(given) && ath_hub_is_place(given))
     return pull_or_explain(wanted, given, path);
   return keep(given, path);

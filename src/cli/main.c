@@ -159,6 +159,7 @@ static ath_status finish_output(void) {
 }
 
 int main(int argc, char **argv) {
+  char text[ATH_CLI_GIVEN_MAX];
   ath_cli_catch_lost_files();
   ath_cli_show_progress();
   ath_status status = ath_cli_dispatch(argc - 1, argv + 1);
@@ -166,7 +167,7 @@ int main(int argc, char **argv) {
   else fflush(stdout);
   if (status != ATH_OK) {
     fflush(stderr);
-    fprintf(stderr, "athanor: %s\n", ath_error_text());
+    fprintf(stderr, "athanor: %s\n", ath_cli_as_given(ath_error_text(), text));
   }
   return (int)status;
 }

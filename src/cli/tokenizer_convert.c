@@ -27,10 +27,12 @@ static ath_status run(const ath_command *self, int argc, char **argv) {
   wanted.letters = lowercase ? ATH_CASE_CONFIGURED : ATH_CASE_KEPT;
   char input[ATH_PATH_MAX];
   ATH_TRY(ath_cli_locate(ATH_CLI_TOKENIZER, operands.items[0], input));
+  int64_t length;
+  ATH_TRY(ath_tokenizer_given_length(input, &length));
   ATH_TRY(ath_tokenizer_convert(input, &wanted, &tokenizer));
   ath_cli_place place;
   ath_status status = ath_cli_place_open(&place, ATH_CLI_PLACE_FOLDER, operands.items[1], false);
-  if (status == ATH_OK) status = ath_tokenizer_save(tokenizer, place.path, 0);
+  if (status == ATH_OK) status = ath_tokenizer_save(tokenizer, place.path, length);
   status = ath_cli_place_close(&place, status);
   if (status == ATH_OK)
     printf("%s: %d tokens\n", operands.items[1], ath_tokenizer_size(tokenizer));
@@ -46,8 +48,9 @@ const ath_command ath_command_tokenizer_convert = {
       "INPUT is a vocab.txt (WordPiece, as BERT has it), a SentencePiece model (*.model), a file\n"
       "of tiktoken's with ranks (*.tiktoken, *.model), or a folder with one of these, or with\n"
       "vocab.json and merges.txt (byte-level BPE, as GPT-2 and RoBERTa have it). OUTPUT is a\n"
-      "folder. Models whose letters keep their case, such as bert-base-cased, want\n"
-      "--no-lowercase, or a tokenizer_config.json beside vocab.txt that says so.\n\n"
+      "folder; the model_max_length of a tokenizer_config.json beside INPUT goes along. Models\n"
+      "whose letters keep their case, such as bert-base-cased, want --no-lowercase, or a\n"
+      "tokenizer_config.json beside vocab.txt that says so.\n\n"
       "Examples:\n"
       "  athanor tokenizer convert vocab.txt run/tokenizer\n"
       "  athanor tokenizer convert --no-lowercase bert-base-cased run/tokenizer\n"

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
+enum { OTHERS_SHOWN = 10 };
 #define OUTPUT_LIMIT ((size_t)1 << 30)
 
 static const char *const role_names[ATH_TOKEN_ROLE_COUNT] = {
@@ -87,11 +88,41 @@ static ath_status put_special(const ath_tokenizer *tokenizer, ath_buffer *out) {
   return ATH_OK;
 }
 
+static bool has_role(const ath_tokenizer *tokenizer, int32_t id) {
+  for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++)
+    if (ath_tokenizer_special(tokenizer, (ath_token_role)r) == id) return true;
+  return false;
+}
+
+/* The next special token without a role from this id on; −1: none. */
+static int32_t next_other(const ath_tokenizer *tokenizer, int32_t id) {
+  for (int32_t size = ath_tokenizer_size(tokenizer); id < size; id++)
+    if (ath_tokenizer_token(tokenizer, id) != NULL && ath_tokenizer_is_special(tokenizer, id) &&
+        !has_role(tokenizer, id))
+      return id;
+  return -1;
+}
+
+/* Some tokenizers have thousands. */
+static ath_status put_others(const ath_tokenizer *tokenizer, ath_buffer *out) {
+  int count = 0;
+  for (int32_t id = 0; (id = next_other(tokenizer, id)) >= 0; id++) {
+    if (count++ >= OTHERS_SHOWN) continue;
+    const char *token = ath_tokenizer_token(tokenizer, id);
+    ATH_TRY(ath_buffer_format(out, "  %-5s ", count == 1 ? "other" : ""));
+    ATH_TRY(ath_cli_put_visible(out, token, strlen(token)));
+    ATH_TRY(ath_buffer_format(out, " = %d\n", id));
+  }
+  if (count <= OTHERS_SHOWN) return ATH_OK;
+  return ath_buffer_format(out, "        and %d more\n", count - OTHERS_SHOWN);
+}
+
 static ath_status put_info(const ath_tokenizer *tokenizer, const char *hash, ath_buffer *out) {
   ATH_TRY(put_vocabulary(tokenizer, out));
   ATH_TRY(ath_buffer_format(out, "sha256: %s\n", hash));
   ATH_TRY(put_pipeline(tokenizer, out));
-  return put_special(tokenizer, out);
+  ATH_TRY(put_special(tokenizer, out));
+  return put_others(tokenizer, out);
 }
 
 /* --- for a program -------------------------------------------------------------------------- */
@@ -123,7 +154,11 @@ static ath_status put_info_json(const ath_tokenizer *tokenizer, const char *hash
   for (int r = 0; r < ATH_TOKEN_ROLE_COUNT; r++)
     ATH_TRY(ath_buffer_format(out, "%s\"%s\":%d", r > 0 ? "," : "", role_names[r],
                               ath_tokenizer_special(tokenizer, (ath_token_role)r)));
-  return ath_buffer_string(out, "}}\n");
+  ATH_TRY(ath_buffer_string(out, "},\"other_special\":["));
+  const char *comma = "";
+  for (int32_t id = 0; (id = next_other(tokenizer, id)) >= 0; id++, comma = ",")
+    ATH_TRY(ath_buffer_format(out, "%s%d", comma, id));
+  return ath_buffer_string(out, "]}\n");
 }
 
 /* --- the command --------------------------------------------------------------------------- */

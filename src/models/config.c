@@ -246,8 +246,8 @@ ath_status ath_model_config_load(const char *path, ath_model_config *out) {
   ath_model_config config = ath_model_config_defaults();
   ath_status status = ath_file_read(path, &text);
   if (status == ATH_NOT_FOUND)
-    status = ath_fail(status, "%s: no such file or folder; a model is a folder with config.json on "
-                      "this machine, names on the Hub are not looked up", path);
+    status = ath_fail(status, "%s: no such file or folder; a model is a folder with config.json, "
+                      "or has a name on the Hub, as FacebookAI/roberta-base", path);
   if (status != ATH_OK) goto done;
   json_error_t error;
   root = json_loadb(text.bytes != NULL ? text.bytes : "", text.length, JSON_REJECT_DUPLICATES,

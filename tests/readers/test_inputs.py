@@ -116,6 +116,12 @@ def test_standard_input_folders_and_patterns_are_read(folder, texts, tmp_path):
     assert shown(tmp_path / "**/deep/*") == ["3"]
 
 
+def test_messages_name_an_input_as_it_was_given(tmp_path):
+    done = athanor("data", "show", "-", data=b"a\n\xff\n", code=3)
+    assert done.stdout == b"standard input:1: a\n"
+    assert b"athanor: standard input: line 2, column 1: " in done.stderr
+
+
 def test_datasets_of_the_hub_s_cache_are_read(tmp_path):
     repository, commit = tmp_path / "hub/datasets--me--d", "0123456789abcdef" * 2 + "01234567"
     files = {"README.md": "no", "data/train-0.csv": "text\na\n", "data/test-0.csv": "text\nb\n"}
@@ -126,6 +132,10 @@ def test_datasets_of_the_hub_s_cache_are_read(tmp_path):
     env = ENVIRONMENT | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     assert shown("hf://datasets/me/d", env=env) == ["b", "a"]
     assert shown("hf://datasets/me/d/data/test-0.csv", env=env) == ["b"]
+    (repository / f"snapshots/{commit}/data/train-0.csv").write_bytes(b"text\n\xff\n")
+    done = athanor("data", "show", "hf://datasets/me/d", env=env, code=3)
+    assert done.stdout == b"hf://datasets/me/d/data/test-0.csv:2: b\n"
+    assert b"athanor: hf://datasets/me/d/data/train-0.csv: line 2" in done.stderr
 
 
 def test_queries_are_read_in_their_order(folder, texts):

@@ -97,6 +97,18 @@ def test_copies_and_deletions_are_seen(paging, tmp_path):
     assert "404" in athanor(paging, "storage", "rm", f"gs://{BUCKET}/from/x", code=6)
 
 
+def test_messages_name_what_lies_there_and_not_its_copy(paging, tmp_path):
+    place, text = f"gs://{BUCKET}/named", tmp_path / "a.txt"
+    text.write_bytes(b"one\n\xff\n")
+    for name in ("a.txt", "in/a.txt"):
+        athanor(paging, "storage", "cp", text, f"{place}/{name}")
+    here = {"ATHANOR_CACHE_DIR": str(tmp_path / "cache")}
+    for location, name in ((f"{place}/a.txt", "a.txt"), (f"{place}/in", "in/a.txt"),
+                           (f"{place}/*.txt", "a.txt"), (f"{place}/i*/*", "in/a.txt")):
+        messages = athanor(paging, "data", "show", location, code=3, **here)
+        assert messages.startswith(f"athanor: {place}/{name}: line 2, column 1: "), messages
+
+
 def test_listing_takes_patterns_and_tells_folders_from_files(paging, tmp_path):
     top, text = f"gs://{BUCKET}/listing", tmp_path / "a.txt"
     text.write_text("12345")

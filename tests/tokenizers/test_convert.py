@@ -53,6 +53,25 @@ def test_vocab_txt_is_used_as_the_configuration_beside_it_says(tmp_path, config)
     compare(reference, tmp_path, TEXTS) # loaded as it is
 
 
+@pytest.mark.parametrize("length, kept", [(512, 512), (10**30, 10**30), (None, 10**30)])
+def test_the_length_of_a_model_goes_along(tmp_path, length, kept):
+    (tmp_path / "vocab.txt").write_text("".join(word + "\n" for word in WORDS), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": length}))
+    for number, given in enumerate([tmp_path / "vocab.txt", tmp_path]):
+        succeed("tokenizer", "convert", given, tmp_path / f"made{number}")
+        config = json.loads((tmp_path / f"made{number}/tokenizer_config.json").read_text())
+        assert config["model_max_length"] == pytest.approx(kept)
+
+
+def test_one_of_two_files_wants_the_other(tmp_path):
+    for name in ("vocab.json", "merges.txt"):
+        folder = tmp_path / name[0]
+        folder.mkdir()
+        (folder / name).write_text("{}")
+        code, _, messages = run("tokenizer", "convert", folder / name, tmp_path / "made")
+        assert code == 6 and "belong together" in messages.splitlines()[-1]
+
+
 def write_byte_level(folder, special):
     """Trains a byte-level BPE and writes it as the two older files."""
     tokenizer = Tokenizer(models.BPE())
@@ -74,9 +93,10 @@ def test_vocab_json_with_the_tokens_of_roberta_is_robertas(tmp_path):
     compare(reference, tmp_path / "made", [*TEXTS, "the <mask> fox</s>"])
 
 
-def test_vocab_json_without_them_is_gpt2s(tmp_path):
+@pytest.mark.parametrize("given", ["", "vocab.json", "merges.txt"])
+def test_vocab_json_without_them_is_gpt2s(tmp_path, given):
     trained = write_byte_level(tmp_path, ["<|endoftext|>"])
-    succeed("tokenizer", "convert", tmp_path, tmp_path / "made")
+    succeed("tokenizer", "convert", tmp_path / given, tmp_path / "made")
     for text, found in zip(TEXTS, encode(tmp_path / "made", TEXTS)):
         assert found["ids"] == trained.encode(text).ids
 

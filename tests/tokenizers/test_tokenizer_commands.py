@@ -57,6 +57,17 @@ def test_info_shows_size_and_special_tokens(tokenizer):
     assert "tokens: 6\n" in output and "[CLS] = 0" in output and "mask  none" in output
 
 
+def test_info_lists_special_tokens_that_have_no_role(tmp_path):
+    (tmp_path / "text.txt").write_text("ab ba abc\n" * 9)
+    names = [f"<{n}>" for n in range(12)]
+    succeed("tokenizer", "train", "--model", "bpe", "--vocab-size", 280, "--special-tokens",
+            ",".join(names), "--input", tmp_path / "text.txt", "--output", tmp_path / "made")
+    output = succeed("tokenizer", "info", "--tokenizer", tmp_path / "made").decode()
+    assert "  other <0> = 5\n" in output and "        <9> = 14\n        and 2 more\n" in output
+    answer = json.loads(succeed("tokenizer", "info", "--json", "--tokenizer", tmp_path / "made"))
+    assert answer["other_special"] == list(range(5, 17))
+
+
 @pytest.mark.parametrize("arguments, code, part", [
     (["encode", "a"], 2, "--tokenizer"),
     (["encode", "--tokenizer", "/nonexistent", "a"], 6, "/nonexistent"),

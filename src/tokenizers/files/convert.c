@@ -10,6 +10,8 @@
 #include "tokenizers/files/vocabularies.h"
 #include "tokenizers/tokenizer.h"
 
+#define LENGTH_MOST 1e9
+
 /* Reads a tree that was made of the files at `path`. */
 static ath_status read_tree(const char *path, json_t *tree, ath_tokenizer *self) {
   ath_json root = {.value = tree, .key = path};
@@ -77,8 +79,30 @@ static ath_status read_roles(const char *folder, ath_tokenizer *self) {
   return ATH_OK;
 }
 
+static bool is_one_of_two(const char *path) {
+  return ath_ends_with(path, "vocab.json") || ath_ends_with(path, "merges.txt");
+}
+
+/* "a/b" → "a/"; "b" → "./". */
+static ath_status folder_of(const char *path, char out[ATH_PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+  if (length >= ATH_PATH_MAX) return ath_fail(ATH_INVALID, "%.60s…: the path is too long", path);
+  memcpy(out, length > 0 ? path : "./", length > 0 ? length : 2);
+  out[length > 0 ? length : 2] = '\0';
+  return ATH_OK;
+}
+
 static ath_status read(const char *path, const ath_convert_options *options,
                        ath_tokenizer *self) {
+  char folder[ATH_PATH_MAX], both[2][ATH_PATH_MAX];
+  ATH_TRY(folder_of(path, folder));
+  if (is_one_of_two(path) && ath_path_exists(path)) {
+    if (!has(folder, "vocab.json", both[0]) || !has(folder, "merges.txt", both[1]))
+      return ath_fail(ATH_NOT_FOUND, "%s: vocab.json and merges.txt belong together, and the other "
+                      "one is not beside it", path);
+    path = folder;
+  }
   if (!ath_path_is_folder(path)) return read_file(path, options, self);
   ATH_TRY(read_folder(path, options, self));
   return read_roles(path, self);
@@ -96,9 +120,27 @@ ath_status ath_tokenizer_convert(const char *path, const ath_convert_options *op
   return status;
 }
 
+ath_status ath_tokenizer_given_length(const char *path, int64_t *out) {
+  enum { CONFIG_BYTES_MAX = 16 << 20 };
+  char folder[ATH_PATH_MAX], file[ATH_PATH_MAX];
+  json_t *tree;
+  ath_json root;
+  *out = 0;
+  if (!ath_path_is_folder(path)) {
+    ATH_TRY(folder_of(path, folder));
+    path = folder;
+  }
+  if (!has(path, "tokenizer_config.json", file)) return ATH_OK;
+  ATH_TRY(ath_json_load(file, CONFIG_BYTES_MAX, true, &tree, &root)); /* 1e30 stands for none */
+  double length = json_number_value(json_object_get(root.value, "model_max_length"));
+  if (length >= 1 && length <= LENGTH_MOST) *out = (int64_t)length;
+  json_decref(tree);
+  return ATH_OK;
+}
+
 bool ath_tokenizer_needs_conversion(const char *path) {
   char file[ATH_PATH_MAX];
   if (ath_path_is_folder(path)) return !has(path, "tokenizer.json", file);
   return ath_ends_with(path, ".model") || ath_ends_with(path, ".tiktoken") ||
-         ath_ends_with(path, ".txt");
+         ath_ends_with(path, ".txt") || ath_ends_with(path, "vocab.json");
 }

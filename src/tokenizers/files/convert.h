@@ -17,8 +17,8 @@ typedef struct ath_convert_options {
 /* Makes the tokenizer that the files' own programs are, which transformers makes of them as well:
  * - a vocab.txt: BERT's WordPiece, by the do_lower_case, strip_accents and tokenize_chinese_chars
  *   of a tokenizer_config.json beside it;
- * - a folder with vocab.json and merges.txt: byte-level BPE, as RoBERTa has it where <s> and </s>
- *   are tokens, else as GPT-2 has it;
+ * - a folder with vocab.json and merges.txt, or either file: byte-level BPE, as RoBERTa has it
+ *   where <s> and </s> are tokens, else as GPT-2 has it;
  * - a SentencePiece model, *.model: Unigram or BPE;
  * - a file of tiktoken's with ranks, *.tiktoken or *.model;
  * - a folder with one of these.
@@ -26,6 +26,9 @@ typedef struct ath_convert_options {
  * line, for what does not make a tokenizer. */
 ath_status ath_tokenizer_convert(const char *path, const ath_convert_options *options,
                                  ath_tokenizer **out) ATH_MUST_CHECK;
+
+/* The model_max_length of a tokenizer_config.json in the folder, or beside the file; 0: none. */
+ath_status ath_tokenizer_given_length(const char *path, int64_t *out) ATH_MUST_CHECK;
 
 /* Whether what is at `path` is one of these, by its name, or a folder without tokenizer.json. */
 bool ath_tokenizer_needs_conversion(const char *path);
