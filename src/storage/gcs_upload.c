@@ -13,7 +13,7 @@
 #include "storage/gcs.h"
 #include "storage/http_lines.h"
 
-enum { DISAGREEMENTS_MAX = 6, HASH_BYTES = 1 << 18, RANGE_TEXT = 80 };
+enum { DISAGREEMENTS_MAX = 6, ENDINGS_MAX = 2, HASH_BYTES = 1 << 18, RANGE_TEXT = 80 };
 
 typedef struct upload {
   ath_gcs *gcs;
@@ -25,6 +25,7 @@ typedef struct upload {
   char session[ATH_HTTP_URL_MAX];
   uint64_t at;      /* stored so far */
   uint64_t highest; /* stored at any time in this session */
+  int endings;      /* how often this session said again that it has all, and did not end */
   int disagreements;
 } upload;
 
@@ -92,6 +93,7 @@ static ath_status begin_session(upload *self, const ath_gcs_name *name, ath_buff
     return ath_fail(ATH_DENIED, "%s: the upload is sent to another host, %s", self->location,
                     there);
   self->at = self->highest = 0;
+  self->endings = 0;
   return ATH_OK;
 }
 
@@ -152,9 +154,9 @@ static bool goes_on(upload *self, ath_status status, const ath_http_answer *answ
       self->highest = self->at;
       return true;
     }
-    if (asked || ath_retry_again(retry, ATH_IO, answer)) return true;
-    *renew = self->at == self->size && ++self->disagreements <= DISAGREEMENTS_MAX; /* has no end */
-    return false;
+    bool endless = self->at == self->size && ++self->endings > ENDINGS_MAX;
+    *renew = endless && ++self->disagreements <= DISAGREEMENTS_MAX;
+    return !endless && (asked || ath_retry_again(retry, ATH_IO, answer));
   }
   *renew = status == ATH_OK && needs_new_session(self, answer);
   *ask = true;

@@ -98,11 +98,13 @@ def digest(path):
 
 
 class Faults(http.server.ThreadingHTTPServer):
-    """Passes requests on to `target`, and does one of `harms` to some, at random by `seed`."""
+    """Passes requests on to `target`, and does harm to some, at random by `seed`: each time of the
+    kind that came least often, so that all kinds come however few requests there are."""
     daemon_threads = True
     request_queue_size = 64
     KINDS = ("503 before", "503 after", "429", "410", "401", "cut request", "cut answer",
              "truncate", "slow", "silent", "wrong byte up", "wrong byte down")
+    COSTS = {"silent": 5, "wrong byte up": 2, "wrong byte down": 2}  # a second, or a whole file
 
     def __init__(self, target, seed, rate):
         super().__init__(("127.0.0.1", 0), FaultyHandler)
@@ -125,15 +127,17 @@ class Faults(http.server.ThreadingHTTPServer):
             self.used[token] = self.used.get(token, 0) + 1
             if self.random.random() >= self.rate:
                 return None
-            kind = self.random.choice(self.KINDS)
-            session = "upload_id=" in path
-            if (kind == "410" and not session) or (kind == "wrong byte up" and method != "PUT") or (
-                    kind == "wrong byte down" and "alt=media" not in path):
-                return None
-            if kind in ("silent", "wrong byte up", "wrong byte down") and self.random.random() < .8:
-                return None  # these cost a second, or a whole file
-            if kind == "401" and self.used[token] < 5:
-                return None  # no token runs out as soon as it is got
+            cannot = set()
+            if "upload_id=" not in path:
+                cannot.add("410")
+            if method != "PUT":
+                cannot.add("wrong byte up")
+            if "alt=media" not in path:
+                cannot.add("wrong byte down")
+            if self.used[token] < 5:
+                cannot.add("401")  # no token runs out as soon as it is got
+            kind = min((kind for kind in self.KINDS if kind not in cannot),
+                       key=lambda kind: self.done[kind] * self.COSTS.get(kind, 1))
             self.done[kind] += 1
             return kind
 
