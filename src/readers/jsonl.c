@@ -27,8 +27,9 @@ static ath_status fail_malformed(const ath_source *self, const ath_line *line) {
                                      array ? ARRAY_ADVICE : ""));
   bool object = json_is_object(value);
   json_decref(value);
-  return ath_source_blame(self, line, 0, ath_fail(ATH_INVALID, object
-                          ? "nested too deeply" : "each line is to be an object of JSON, in { }"));
+  return ath_source_blame(self, line, 0, ath_fail(ATH_INVALID, "%s%s", object ? "nested too deeply"
+                          : "each line is to be an object of JSON, in { }",
+                          array ? ARRAY_ADVICE : ""));
 }
 
 /* The names that there are, for who mistyped one. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outcome.h"
 #include "readers/duckdb.h"
 
 enum { QUERY_MAX = 1 << 20, COLUMNS_SHOWN = 400, COLUMNS_MAX = 1 << 16, REASON_MAX = 500 };
@@ -177,15 +178,27 @@ static ath_status put_table(const ath_source *self, ath_buffer *out) {
   return ath_buffer_string(out, "\n)"); /* the query may end with a comment */
 }
 
-/* SELECT of all columns, to know them; then of the two. */
+/* All columns, to know them. DuckDB complains of the whole; of what the user wrote it does so in
+ * the user's terms. */
+static ath_status prepare_all(const ath_source *self, ath_query *query, const char *name,
+                              ath_buffer *text) {
+  ath_outcome failure;
+  ATH_TRY(ath_buffer_string(text, "SELECT * FROM "));
+  ATH_TRY(put_table(self, text));
+  ath_outcome_keep(&failure, prepare(query, name, text->bytes));
+  if (failure.status != ATH_INVALID || self->reading->sql == NULL)
+    return ath_outcome_return(&failure);
+  ATH_TRY(prepare(query, name, self->reading->sql));
+  return ath_outcome_return(&failure);
+}
+
+/* The text, and the label where one is asked for. */
 static ath_status choose_columns(ath_source *self, ath_query *query, const char *name,
                                  ath_buffer *text) {
   const ath_reading *reading = self->reading;
   char *column, *label = NULL;
   bool bytes, label_bytes;
-  ATH_TRY(ath_buffer_string(text, "SELECT * FROM "));
-  ATH_TRY(put_table(self, text));
-  ATH_TRY(prepare(query, name, text->bytes));
+  ATH_TRY(prepare_all(self, query, name, text));
   ATH_TRY(find_column(query, name, reading->text_column, "--text-column", &column, &bytes));
   ath_status status = ATH_OK;
   if (reading->label_column != NULL)

@@ -7,6 +7,7 @@ import lzma
 import os
 import pathlib
 import random
+import re
 import subprocess
 
 import pyarrow as pa
@@ -144,6 +145,18 @@ def test_queries_are_read_in_their_order(folder, texts):
     assert shown("--sql", f"SELECT text FROM read_json('{folder}/a.jsonl')") == texts
     wrong = athanor("data", "show", "--sql", "SELECT x FROM nowhere", code=3).stderr.decode()
     assert "DuckDB" in wrong and "nowhere" in wrong
+    for query, near in (("SELEC text", "SELEC"), ("SELECT 'a' FORM 3;", "3")):
+        wrong = athanor("data", "show", "--sql", query, code=3).stderr.decode()
+        assert f'syntax error at or near "{near}"' in wrong
+
+
+@pytest.mark.parametrize("text", ['[{"text": "a"}, {"text": "b"}]\n', '[\n  {"text": "a"}\n]\n'])
+def test_who_has_an_array_is_told_how_its_rows_are_read(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    advice = athanor("data", "show", tmp_path / "a.json", code=3).stderr.decode()
+    assert "not an object on each line, --sql" in advice
+    query = re.search('--sql "(.*)" takes', advice)[1].replace("…", str(tmp_path / "a.json"))
+    assert shown("--sql", query) == [row["text"] for row in json.loads(text)]
 
 
 @pytest.mark.parametrize("name, how", [
