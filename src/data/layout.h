@@ -10,7 +10,7 @@
 #define ATHANOR_DATA_LAYOUT_H
 
 #include "data/duplicates.h"
-#include "data/prepare.h"
+#include "data/preparation.h"
 
 #define ATH_LAYOUT_NAME "layout.json"
 

@@ -11,7 +11,7 @@
 #ifndef ATHANOR_DATA_WORKER_H
 #define ATHANOR_DATA_WORKER_H
 
-#include "data/prepare.h"
+#include "data/preparation.h"
 
 /* Leaves the splits complete, with manifests; or self->unfinished, when others have still to do
  * their part. *state is what the folder held before. */

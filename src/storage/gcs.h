@@ -13,8 +13,8 @@
 
 #include "storage/credentials.h"
 #include "storage/http.h"
+#include "storage/location.h"
 #include "storage/retry.h"
-#include "storage/store.h"
 
 /* gs://bucket/object, taken apart. */
 enum { ATH_BUCKET_MAX = 223, ATH_OBJECT_MAX = 1025, ATH_GCS_TEXT_MAX = 1 << 24 };

@@ -13,16 +13,6 @@
 
 enum { COPY_BYTES = 1 << 20, DOWNLOADS_MAX = 5 };
 
-bool ath_location_is_remote(const char *location) { return strncmp(location, "gs://", 5) == 0; }
-
-ath_status ath_location_join(char out[ATH_LOCATION_MAX], const char *folder, const char *name) {
-  size_t length = strlen(folder);
-  const char *between = length > 0 && folder[length - 1] == '/' ? "" : "/";
-  if (snprintf(out, ATH_LOCATION_MAX, "%s%s%s", folder, between, name) >= ATH_LOCATION_MAX)
-    return ath_fail(ATH_INVALID, "%.60s…/%.60s: the path is too long", folder, name);
-  return ATH_OK;
-}
-
 ath_status ath_object_stat(const char *location, ath_object_info *out) {
   struct stat state;
   if (ath_location_is_remote(location)) return ath_gcs_stat(location, out);

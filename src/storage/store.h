@@ -1,7 +1,7 @@
 /* store.h: objects, local or in Cloud Storage, behind one interface.
  *
- * A location is a path or gs://bucket/name. Local ones go to file.h; gs:// to the JSON API of Cloud
- * Storage (cloud.google.com/storage/docs/json_api) through gcs.h. Every failure names the location.
+ * Local locations go to file.h; gs:// to the JSON API of Cloud Storage
+ * (cloud.google.com/storage/docs/json_api) through gcs.h. Every failure names the location.
  * Functions are safe from any thread; handles belong to one at a time. */
 #ifndef ATHANOR_STORAGE_STORE_H
 #define ATHANOR_STORAGE_STORE_H
@@ -10,20 +10,8 @@
 #include <stdint.h>
 
 #include "athanor/status.h"
+#include "storage/location.h"
 
-enum { ATH_LOCATION_MAX = 4096 }; /* bytes, with the NUL */
-
-bool ath_location_is_remote(const char *location); /* gs:// */
-/* "a" + "b" → "a/b", for paths as for gs://. */
-ath_status ath_location_join(char out[ATH_LOCATION_MAX], const char *folder, const char *name)
-    ATH_MUST_CHECK;
-
-typedef struct ath_object_info {
-  uint64_t size;
-  uint64_t version;  /* changes whenever the content does: generation, or time of change in ns */
-  bool has_crc;
-  uint32_t crc32c;
-} ath_object_info;
 /* ATH_NOT_FOUND when there is none. */
 ath_status ath_object_stat(const char *location, ath_object_info *out) ATH_MUST_CHECK;
 

@@ -1,7 +1,7 @@
-/* prepare.h: what is common to the two ways of preparing: stream.h, one process in one pass, and
- * worker.h, several that share the text, or a text that is freed of duplicates first. */
-#ifndef ATHANOR_DATA_PREPARE_H
-#define ATHANOR_DATA_PREPARE_H
+/* preparation.h: what is common to the two ways of preparing: stream.h, one process in one pass,
+ * and worker.h, several that share the text, or a text that is freed of duplicates first. */
+#ifndef ATHANOR_DATA_PREPARATION_H
+#define ATHANOR_DATA_PREPARATION_H
 
 #include <jansson.h>
 
