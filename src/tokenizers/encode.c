@@ -210,21 +210,6 @@ ath_status ath_tokenizer_encode_pair(const ath_tokenizer *self, const char *firs
   return encode_texts(self, texts, 2, flags, out);
 }
 
-void ath_encoding_free(ath_encoding *self) {
-  if (self->workspace != NULL) ath_run_free(self->workspace);
-  free(self->workspace);
-  free(self->ids);
-  free(self->starts);
-  free(self->ends);
-  free(self->types);
-  free(self->sequences);
-  free(self->words);
-  free(self->special);
-  free(self->attention);
-  free(self->window_ends);
-  *self = (ath_encoding){0};
-}
-
 /* --- words, for the trainers ---------------------------------------------------------------- */
 
 typedef struct visit {

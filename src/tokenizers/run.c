@@ -349,6 +349,21 @@ void ath_run_free(ath_run *run) {
   *run = (ath_run){0};
 }
 
+void ath_encoding_free(ath_encoding *self) {
+  if (self->workspace != NULL) ath_run_free(self->workspace);
+  free(self->workspace);
+  free(self->ids);
+  free(self->starts);
+  free(self->ends);
+  free(self->types);
+  free(self->sequences);
+  free(self->words);
+  free(self->special);
+  free(self->attention);
+  free(self->window_ends);
+  *self = (ath_encoding){0};
+}
+
 /* --- pieces on the way back ----------------------------------------------------------------- */
 
 ath_status ath_pieces_add(ath_pieces *self, const char *bytes, size_t length) {

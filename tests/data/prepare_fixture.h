@@ -5,7 +5,7 @@
 #include "testing.h"
 
 #include "athanor/dataset.h"
-#include "tokenizers/trainers/build.h"
+#include "unigram_testing.h"
 
 /* A Unigram tokenizer of the letters and a few words; `extra` more pieces make it another one. */
 static inline ath_tokenizer *small_tokenizer(int extra) {
@@ -21,7 +21,7 @@ static inline ath_tokenizer *small_tokenizer(int extra) {
     pieces[count++] = (ath_unigram_piece){names[i], -5.0 - 0.01 * i};
   }
   ath_tokenizer *tokenizer = NULL;
-  assert_ok(ath_tokenizer_build_unigram(pieces, count, &tokenizer));
+  assert_ok(unigram_of(pieces, count, &tokenizer));
   return tokenizer;
 }
 

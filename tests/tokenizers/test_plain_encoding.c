@@ -4,7 +4,7 @@
 
 #include "tokenizer_testing.h"
 
-#include "tokenizers/trainers/build.h"
+#include "unigram_testing.h"
 
 enum { PIECES_MAX = 60, TEXT_MAX = 120, SPECIALS = 5, UNKNOWN = 2, MARK_LENGTH = 3 };
 static const char mark[] = "\u2581";
@@ -112,7 +112,7 @@ static void ids_are_those_of_the_plain_encoder(void **state) {
     vocabulary v;
     ath_tokenizer *t = NULL;
     draw_vocabulary(&seed, &v);
-    assert_ok(ath_tokenizer_build_unigram(v.pieces, v.count, &t));
+    assert_ok(unigram_of(v.pieces, v.count, &t));
     for (int n = 0; n < 100; n++) {
       char text[TEXT_MAX * 4 + 1];
       int32_t expected[TEXT_MAX * 8];
@@ -158,7 +158,7 @@ static void threads_share_one_tokenizer(void **state) {
   vocabulary v;
   ath_tokenizer *t = NULL;
   draw_vocabulary(&seed, &v);
-  assert_ok(ath_tokenizer_build_unigram(v.pieces, v.count, &t));
+  assert_ok(unigram_of(v.pieces, v.count, &t));
   pthread_t threads[THREADS];
   job jobs[THREADS];
   for (int i = 0; i < THREADS; i++) {

@@ -4,7 +4,7 @@
 #include "tokenizer_testing.h"
 
 #include "tokenizers/tokenizer.h"
-#include "tokenizers/trainers/build.h"
+#include "unigram_testing.h"
 
 #define MODEL                                                                                \
   "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"[UNK]\",0],[\"i\",-1],"        \
@@ -87,7 +87,7 @@ static ath_tokenizer *built(void) {
     {"MASK", -2},
   };
   ath_tokenizer *t = NULL;
-  assert_ok(ath_tokenizer_build_unigram(pieces, sizeof pieces / sizeof *pieces, &t));
+  assert_ok(unigram_of(pieces, sizeof pieces / sizeof *pieces, &t));
   return t;
 }
 
@@ -146,7 +146,7 @@ static ath_status stop_at_once(void *context, const char *word, size_t length) {
 static void training_sees_the_words_without_special_tokens(void **state) {
   (void)state;
   ath_tokenizer *t = NULL;
-  assert_ok(ath_tokenizer_build_unigram(NULL, 0, &t));
+  assert_ok(unigram_of(NULL, 0, &t));
   ath_encoding scratch = {0};
   ath_buffer out = ath_buffer_make(1000);
   const char *text = "``one'' [MASK] two  three[SEP]";
@@ -164,15 +164,15 @@ static void training_sees_the_words_without_special_tokens(void **state) {
 static void pieces_that_make_no_vocabulary_are_refused(void **state) {
   (void)state;
   ath_tokenizer *t = NULL;
-  assert_fails(ath_tokenizer_build_unigram((ath_unigram_piece[]){{"a", -1}, {"a", -2}}, 2, &t),
+  assert_fails(unigram_of((ath_unigram_piece[]){{"a", -1}, {"a", -2}}, 2, &t),
                ATH_INVALID, "\"a\" is there twice");
-  assert_fails(ath_tokenizer_build_unigram((ath_unigram_piece[]){{"[SEP]", -1}}, 1, &t),
+  assert_fails(unigram_of((ath_unigram_piece[]){{"[SEP]", -1}}, 1, &t),
                ATH_INVALID, "special token");
-  assert_fails(ath_tokenizer_build_unigram((ath_unigram_piece[]){{"", -1}}, 1, &t), ATH_INVALID,
+  assert_fails(unigram_of((ath_unigram_piece[]){{"", -1}}, 1, &t), ATH_INVALID,
                "piece 0 is empty");
-  assert_fails(ath_tokenizer_build_unigram((ath_unigram_piece[]){{"a", 0.0 / 0.0}}, 1, &t),
+  assert_fails(unigram_of((ath_unigram_piece[]){{"a", 0.0 / 0.0}}, 1, &t),
                ATH_INVALID, "not finite");
-  assert_fails(ath_tokenizer_build_unigram((ath_unigram_piece[]){{"\xC3", -1}}, 1, &t),
+  assert_fails(unigram_of((ath_unigram_piece[]){{"\xC3", -1}}, 1, &t),
                ATH_INVALID, "not UTF-8");
 }
 

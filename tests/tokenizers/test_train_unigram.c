@@ -8,8 +8,8 @@
 #include "base/random.h"
 #include "storage/file.h"
 #include "testing.h"
-#include "tokenizers/trainers/build.h"
 #include "tokenizers/trainers/word_count.h"
+#include "unigram_testing.h"
 
 static char *folder;
 
@@ -306,7 +306,7 @@ static void lines_with_nul_are_skipped_and_logged(void **state) {
 static ath_word_list count_words(const char *text, size_t max_word_length, size_t maximum) {
   const char *path = text_file("words", text, strlen(text));
   ath_tokenizer *cutter;
-  assert_ok(ath_tokenizer_build_unigram(NULL, 0, &cutter));
+  assert_ok(unigram_of(NULL, 0, &cutter));
   ath_word_list list;
   ath_training_report report = {0};
   ath_word_limits limits = {max_word_length, maximum, 2, NULL};

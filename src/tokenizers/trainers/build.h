@@ -67,12 +67,9 @@ typedef struct ath_unigram_piece {
   double score;
 } ath_unigram_piece;
 
-/* Makes a Unigram tokenizer of the default special tokens, with score 0, and `pieces` (copied) as
- * ids from 5 on, their scores rounded to 15 digits, which every JSON reader reads alike.
- * ATH_INVALID for a doubled piece, one that is a special token, or a score that is not finite. */
-ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,
-                                       ath_tokenizer **out) ATH_MUST_CHECK;
-/* The same with other special tokens. */
+/* Makes a Unigram tokenizer of the special tokens, with score 0, and behind them `pieces` (copied),
+ * their scores rounded to 15 digits, which every JSON reader reads alike. ATH_INVALID for a doubled
+ * piece, one that is a special token, or a score that is not finite. */
 ath_status ath_build_unigram(const ath_build *self, const ath_unigram_piece *pieces, size_t count,
                              ath_tokenizer **out) ATH_MUST_CHECK;
 

@@ -60,11 +60,3 @@ ath_status ath_build_unigram(const ath_build *self, const ath_unigram_piece *pie
   for (size_t i = 0; i < count; i++) ATH_TRY(check_piece(self, i, &pieces[i]));
   return ath_build_tokenizer(self, write_model, &(model){self, pieces, count}, out);
 }
-
-ath_status ath_tokenizer_build_unigram(const ath_unigram_piece *pieces, size_t count,
-                                       ath_tokenizer **out) {
-  ath_build build;
-  ath_unigram_options defaults = ath_unigram_defaults();
-  ATH_TRY(ath_build_init(&build, &ath_recipe_unigram, &defaults.common));
-  return ath_build_unigram(&build, pieces, count, out);
-}
