@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 ath_buffer ath_buffer_make(size_t maximum) {
   assert(maximum < SIZE_MAX / 2); /* so that doubling, and a byte for the NUL, cannot overflow */
   return (ath_buffer){.maximum = maximum};
@@ -72,7 +74,17 @@ ath_status ath_buffer_integer(ath_buffer *self, int64_t value) {
   return ath_buffer_append(self, digits + at, sizeof digits - at);
 }
 
+/* JSON has no other text than UTF-8; the names of files may be other. */
+static ath_status put_repaired_json(ath_buffer *self, const char *bytes, size_t count) {
+  ath_buffer repaired = ath_buffer_make(3 * count);
+  ath_status status = ath_utf8_repair(bytes, count, &repaired);
+  if (status == ATH_OK) status = ath_buffer_json(self, repaired.bytes, repaired.length);
+  ath_buffer_free(&repaired);
+  return status;
+}
+
 ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) {
+  if (ath_utf8_prefix(bytes, count) < count) return put_repaired_json(self, bytes, count);
   ATH_TRY(ath_buffer_byte(self, '"'));
   size_t plain = 0; /* start of the run that needs no escape */
   for (size_t i = 0; i < count; i++) {

@@ -39,7 +39,8 @@ ath_status ath_buffer_format(ath_buffer *self, const char *format, ...)
 
 /* Appends a whole number in decimal digits: many times faster than ath_buffer_format. */
 ath_status ath_buffer_integer(ath_buffer *self, int64_t value) ATH_MUST_CHECK;
-/* Appends `bytes` as a JSON string with its quotes; UTF-8 is kept as it is. */
+/* Appends `bytes` as a JSON string with its quotes; UTF-8 is kept as it is, and what is none, as in
+ * names of files, becomes U+FFFD. */
 ath_status ath_buffer_json(ath_buffer *self, const char *bytes, size_t count) ATH_MUST_CHECK;
 /* Appends the shortest decimal form that reads back as the same double ("-3.5", "0.0", "1e-7",
  * "1e+16": plain from 0.00001 to below 1e16, as tokenizer.json has its scores); a NaN or infinity

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "athanor/status.h"
 #include "athanor/tfrecord.h"
@@ -156,8 +157,10 @@ bool ath_cli_may_steer(int descriptor);
 ath_status ath_cli_flush(ath_buffer *out) ATH_MUST_CHECK;
 
 /* Appends text for a person: control characters as \xNN or \u00NN, since raw ones would break the
- * line or steer the terminal. JSON has escapes of its own. */
+ * line or steer the terminal, and bytes that are no UTF-8. JSON has escapes of its own. */
 ath_status ath_cli_put_visible(ath_buffer *out, const char *bytes, size_t length) ATH_MUST_CHECK;
+/* A line: `before`, and `text` as a person may see it. */
+void ath_cli_say(FILE *to, const char *before, const char *text);
 
 /* The file of each command defines these. */
 extern const ath_command ath_command_tokenizer_train, ath_command_tokenizer_encode,

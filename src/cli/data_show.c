@@ -19,7 +19,8 @@ static ath_status put_json(const ath_document *d, const char *path, ath_buffer *
 }
 
 static ath_status put_text(const ath_document *d, const char *path, ath_buffer *out) {
-  ATH_TRY(ath_buffer_format(out, "%s:%" PRIu64 ": ", path, d->place.line));
+  ATH_TRY(ath_cli_put_visible(out, path, strlen(path)));
+  ATH_TRY(ath_buffer_format(out, ":%" PRIu64 ": ", d->place.line));
   if (d->label != NULL) {
     ATH_TRY(ath_cli_put_visible(out, d->label, d->label_length));
     ATH_TRY(ath_buffer_string(out, " | "));

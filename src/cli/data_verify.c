@@ -28,7 +28,7 @@ static ath_status note_fault(verification *self, const char *path, const ath_rec
   if (self->faults > FAULTS_SHOWN) return ATH_OK;
   path = ath_cli_as_given(path, given[1]);
   if (!self->json) {
-    printf("%s\n", text);
+    ath_cli_say(stdout, "", text);
     return ATH_OK;
   }
   ath_buffer line = ath_buffer_make(1 << 16);

@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
   else fflush(stdout);
   if (status != ATH_OK) {
     fflush(stderr);
-    fprintf(stderr, "athanor: %s\n", ath_cli_as_given(ath_error_text(), text));
+    ath_cli_say(stderr, "athanor: ", ath_cli_as_given(ath_error_text(), text));
   }
   return (int)status;
 }

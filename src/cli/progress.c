@@ -39,8 +39,7 @@ static void show_message(void *context, ath_log_level level, const char *text) {
   char given[ATH_CLI_GIVEN_MAX];
   (void)context;
   clear_bar();
-  fprintf(stderr, "%s%s\n", level == ATH_LOG_WARNING ? "warning: " : "",
-          ath_cli_as_given(text, given));
+  ath_cli_say(stderr, level == ATH_LOG_WARNING ? "warning: " : "", ath_cli_as_given(text, given));
 }
 
 /* "1:02:03" or "4:05". */

@@ -190,6 +190,9 @@ static void json_strings_are_escaped_as_the_standard_says(void **state) {
   static const char text[] = "a\"b\\c\n\t\x01\0z\xe2\x96\x81";
   assert_ok(ath_buffer_json(&buffer, text, sizeof text - 1));
   assert_string_equal(buffer.bytes, "\"a\\\"b\\\\c\\n\\t\\u0001\\u0000z\xe2\x96\x81\"");
+  ath_buffer_clear(&buffer);
+  assert_ok(ath_buffer_json(&buffer, "\"\xff\xc3", 3)); /* no text of JSON's has such bytes */
+  assert_string_equal(buffer.bytes, "\"\\\"\xef\xbf\xbd\xef\xbf\xbd\"");
   ath_buffer_free(&buffer);
 }
 

@@ -339,3 +339,15 @@ def test_what_steers_a_terminal_is_shown_and_not_sent(made, tmp_path):
     assert "\\x1B[31m \\u009BJ [MASK]" in succeed(*fill).splitlines()[0]
     record = objects(succeed(*inspect, "--json"))[1]
     assert "\x1b[31mfox\x07\x9bJ dog" in record["text"]
+
+
+def test_names_of_files_do_not_steer_a_terminal_either(tmp_path):
+    """Nor do they break a message into lines, or JSON's rules."""
+    name = os.fsencode(tmp_path) + b"/a\x1b[31m\n\xff.txt"
+    with open(name, "wb") as file:
+        file.write(b"fox\n\xff\n")
+    fail(3, "/a\\x1B[31m\\x0A\\xFF.txt: line 2, column 1: byte", "data", "show", os.fsdecode(name))
+    code, output, _ = run("data", "show", os.fsdecode(name))
+    assert output == f"{tmp_path}/a\\x1B[31m\\x0A\\xFF.txt:1: fox\n"
+    shown, = objects(run("data", "show", "--json", os.fsdecode(name))[1])
+    assert shown["file"] == f"{tmp_path}/a\x1b[31m\n\ufffd.txt"
