@@ -13,65 +13,10 @@
 
 #include "base/log.h"
 #include "data/manifest.h"
-#include "prepare_fixture.h"
+#include "prepare_case.h"
 #include "storage/file.h"
 
-static char *folder;
-static ath_tokenizer *tokenizer;
-static char text_path[4096];
-static const char *inputs[2] = {text_path, text_path};
-
-enum { LINES = 3000 };
-
-static int setup(void **state) {
-  (void)state;
-  folder = make_folder();
-  tokenizer = small_tokenizer(0);
-  snprintf(text_path, sizeof text_path, "%s/text.txt", folder);
-  write_text(text_path, 0, LINES);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  ath_tokenizer_destroy(tokenizer);
-  remove_folder(folder);
-  return 0;
-}
-
-static ath_prepare_options options_to(const char *name) {
-  static char outputs[4][4200];
-  static int turn;
-  char *output = outputs[turn++ % 4];
-  snprintf(output, sizeof outputs[0], "%s/%s", folder, name);
-  ath_prepare_options options = ath_prepare_defaults();
-  options.inputs = inputs;
-  options.input_count = 1;
-  options.output = output;
-  options.max_length = 32;
-  options.shard_records = 100;
-  options.threads = 1;
-  return options;
-}
-
 /* --- content ------------------------------------------------------------------------------- */
-
-/* The plain version: all lines encoded one by one into one long array. */
-static int32_t *encode_all(uint64_t lines, bool keep_blank, size_t *count) {
-  int32_t *all = malloc(lines * 256 * sizeof *all);
-  ath_encoding encoding = {0};
-  *count = 0;
-  for (uint64_t i = 0; i < lines; i++) {
-    char line[256];
-    size_t length = text_line(i, line);
-    if (length == 0 && !keep_blank) continue;
-    assert_ok(ath_tokenizer_encode(tokenizer, line, length, ATH_ENCODE_SPECIAL, &encoding));
-    memcpy(all + *count, encoding.ids, encoding.length * sizeof *all);
-    *count += encoding.length;
-  }
-  ath_encoding_free(&encoding);
-  return all;
-}
 
 static void records_are_the_joined_lines_cut_at_max_length(void **state) {
   (void)state;
@@ -198,160 +143,6 @@ static void shards_keep_to_their_size(void **state) {
     if (i + 1 < manifest.shards.count) assert_true(manifest.shards.items[i].bytes > 9500);
   }
   ath_manifest_free(&manifest);
-}
-
-/* --- what is there already ------------------------------------------------------------------ */
-
-static void a_finished_dataset_is_kept_and_another_one_is_not_overwritten(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("kept");
-  ath_prepare_report first, again;
-  assert_ok(ath_prepare(tokenizer, &options, &first));
-  struct stat before, after;
-  char manifest[4300];
-  snprintf(manifest, sizeof manifest, "%s/train/manifest.json", options.output);
-  assert_int_equal(stat(manifest, &before), 0);
-  assert_ok(ath_prepare(tokenizer, &options, &again));
-  assert_int_equal(stat(manifest, &after), 0);
-  assert_int_equal(before.st_ino, after.st_ino); /* not written anew */
-  assert_int_equal(again.shards_kept, first.train_shards + first.validation_shards);
-  assert_int_equal(again.train_records, first.train_records);
-  assert_int_equal(again.tokens, first.tokens);
-  assert_int_equal(again.lines, LINES);
-
-  options.max_length = 64;
-  assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_MISMATCH,
-               "max_length is 32 there and 64 now");
-  assert_non_null(strstr(ath_error_text(), "--overwrite"));
-  options.max_length = 32;
-  options.seed = 43;
-  assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_MISMATCH, "seed is 42 there and 43");
-  options.seed = 42;
-  ath_tokenizer *other = small_tokenizer(3);
-  assert_fails(ath_prepare(other, &options, NULL), ATH_MISMATCH, "tokenizer_hash");
-  ath_tokenizer_destroy(other);
-
-  options.seed = 43;
-  options.overwrite = true;
-  assert_ok(ath_file_write(in_folder(options.output, "notes.txt"), "mine", 4));
-  assert_ok(ath_prepare(tokenizer, &options, &again));
-  assert_int_equal(again.shards_kept, 0);
-  assert_true(ath_path_exists(in_folder(options.output, "notes.txt")));
-}
-
-static char warned[1024];
-
-static void keep_warning(void *context, ath_log_level level, const char *text) {
-  (void)context;
-  if (level == ATH_LOG_WARNING) snprintf(warned, sizeof warned, "%s", text);
-}
-
-static void a_finished_dataset_older_than_its_text_is_warned_of(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("older");
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  ath_log_set_sink(&(ath_log_sink){.message = keep_warning});
-  warned[0] = '\0';
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  assert_string_equal(warned, "");
-  write_text(text_path, 0, LINES); /* the same bytes: only the time can tell */
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  ath_log_set_sink(NULL);
-  assert_non_null(strstr(warned, "text.txt is newer than this dataset"));
-}
-
-static void shards_of_another_tool_are_not_overwritten(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("foreign");
-  assert_ok(ath_folder_create(in_folder(options.output, "train")));
-  char shard[4300];
-  snprintf(shard, sizeof shard, "%s/train/dataset-0-9.tfrecord", options.output);
-  assert_ok(ath_file_write(shard, "x", 1));
-  assert_fails(ath_prepare(tokenizer, &options, NULL), ATH_NOT_FOUND, "--overwrite");
-  assert_true(ath_path_exists(shard));
-}
-
-static void a_dataset_of_another_tokenizer_is_refused_with_both_hashes(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("hashes");
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  ath_dataset *data = NULL;
-  ath_tokenizer *other = small_tokenizer(1);
-  assert_ok(ath_dataset_open(in_folder(options.output, "train"), &data));
-  assert_ok(ath_dataset_check_tokenizer(data, tokenizer));
-  assert_fails(ath_dataset_check_tokenizer(data, other), ATH_MISMATCH,
-               ath_tokenizer_hash(tokenizer));
-  assert_non_null(strstr(ath_error_text(), ath_tokenizer_hash(other)));
-  ath_dataset_close(data);
-  ath_tokenizer_destroy(other);
-}
-
-static void a_shard_that_does_not_fit_the_manifest_is_found_on_opening(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("damaged");
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  char train[4300], shard[4400], moved[4400];
-  ath_manifest manifest;
-  ath_dataset *data = NULL;
-  snprintf(train, sizeof train, "%s/train", options.output);
-  assert_ok(ath_manifest_read(train, &manifest));
-  snprintf(shard, sizeof shard, "%s/%s", train, manifest.shards.items[0].name);
-  snprintf(moved, sizeof moved, "%s/dataset-7-7.tfrecord", train);
-  ath_buffer whole = ath_buffer_make(1 << 24);
-  assert_ok(ath_file_read(shard, &whole));
-
-  assert_ok(ath_file_write(shard, whole.bytes, whole.length - 1));
-  assert_fails(ath_dataset_open(train, &data), ATH_CORRUPT, "but the manifest says");
-  assert_int_equal(unlink(shard), 0);
-  assert_fails(ath_dataset_open(train, &data), ATH_CORRUPT, "missing");
-  assert_ok(ath_file_write(shard, whole.bytes, whole.length));
-  assert_ok(ath_file_write(moved, whole.bytes, whole.length));
-  assert_fails(ath_dataset_open(train, &data), ATH_MISMATCH, "dataset-7-7.tfrecord: not in this");
-  assert_int_equal(unlink(moved), 0);
-  assert_ok(ath_dataset_open(train, &data));
-  ath_dataset_close(data);
-  ath_buffer_free(&whole);
-  ath_manifest_free(&manifest);
-}
-
-/* Writes another number behind `key` of the manifest in `train`. */
-static void edit_manifest(const char *train, const char *key, const char *value) {
-  char command[9000];
-  snprintf(command, sizeof command,
-           "sed -i.before -E 's/(\"%s\": )[0-9]+/\\1%s/' '%s/manifest.json'", key, value, train);
-  assert_int_equal(system(command), 0);
-}
-
-static void totals_that_do_not_fit_the_shards_are_named(void **state) {
-  (void)state;
-  ath_prepare_options options = options_to("totals");
-  options.validation_split_percentage = 0;
-  assert_ok(ath_prepare(tokenizer, &options, NULL));
-  size_t count;
-  free(encode_all(LINES, false, &count));
-  char records[64], tokens[64], train[4300], command[9000];
-  snprintf(records, sizeof records, "\"records\" is 7, but its shards add up to %zu", count / 32);
-  snprintf(tokens, sizeof tokens, "of 32 tokens are %zu", count / 32 * 32);
-  const struct { const char *key, *value, *told; ath_status status; } edits[] = {
-    {"tokens", "7", tokens, ATH_CORRUPT},
-    {"dropped_tokens", "32", "\"dropped_tokens\" is 32", ATH_CORRUPT},
-    {"version", "4294967297", "version 4294967297; this program", ATH_UNSUPPORTED},
-    {"records", "7", "dataset-0-100.tfrecord does not fit 7 records", ATH_INVALID}};
-  snprintf(train, sizeof train, "%s/train", options.output);
-  ath_dataset *data = NULL;
-  for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-    edit_manifest(train, edits[i].key, edits[i].value);
-    assert_fails(ath_dataset_open(train, &data), edits[i].status, edits[i].told);
-    assert_non_null(strstr(ath_error_text(), "totals/train/manifest.json: "));
-    snprintf(command, sizeof command, "mv '%s/manifest.json.before' '%s/manifest.json'", train,
-             train);
-    assert_int_equal(system(command), 0);
-  }
-  /* The total alone: its line has one blank less before the key than those of the shards. */
-  snprintf(command, sizeof command, "sed -i -E 's/^( \"records\": )[0-9]+/\\17/' "
-           "'%s/manifest.json'", train);
-  assert_int_equal(system(command), 0);
-  assert_fails(ath_dataset_open(train, &data), ATH_CORRUPT, records);
 }
 
 /* --- failures ------------------------------------------------------------------------------ */
@@ -536,13 +327,7 @@ int main(void) {
     cmocka_unit_test(the_bytes_do_not_depend_on_threads),
     cmocka_unit_test(several_files_are_one_text),
     cmocka_unit_test(shards_keep_to_their_size),
-    cmocka_unit_test(a_finished_dataset_is_kept_and_another_one_is_not_overwritten),
-    cmocka_unit_test(a_finished_dataset_older_than_its_text_is_warned_of),
-    cmocka_unit_test(shards_of_another_tool_are_not_overwritten),
-    cmocka_unit_test(a_dataset_of_another_tokenizer_is_refused_with_both_hashes),
     cmocka_unit_test(text_from_a_pipe_gives_the_same_shards),
-    cmocka_unit_test(a_shard_that_does_not_fit_the_manifest_is_found_on_opening),
-    cmocka_unit_test(totals_that_do_not_fit_the_shards_are_named),
     cmocka_unit_test(text_too_short_says_how_much_there_was),
     cmocka_unit_test(an_empty_validation_split_is_an_error),
     cmocka_unit_test(options_out_of_range_are_refused),
