@@ -102,6 +102,8 @@ void ath_cli_catch_lost_files(void);
 /* Installs the sink for log messages and progress (progress.c): a live bar when standard error is
  * a terminal, plain lines otherwise. */
 void ath_cli_show_progress(void);
+/* What is printed next begins on a line of its own. */
+void ath_cli_leave_bar(void);
 
 /* Lines come from this file from now on; "-", as before any call, is standard input. */
 ath_status ath_cli_open_input(const char *path) ATH_MUST_CHECK;

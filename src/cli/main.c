@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
   if (status == ATH_OK) status = finish_output();
   else fflush(stdout);
   if (status != ATH_OK) {
-    fflush(stderr);
+    ath_cli_leave_bar();
     ath_cli_say(stderr, "athanor: ", ath_cli_as_given(ath_error_text(), text));
   }
   return (int)status;

@@ -245,13 +245,14 @@ static void show_progress(void *context, const ath_progress *p) {
   fflush(stderr);
 }
 
-static void leave_bar(void) {
+void ath_cli_leave_bar(void) {
   if (screen.bar_shown) fputc('\n', stderr);
+  screen.bar_shown = false;
 }
 
 void ath_cli_show_progress(void) {
   screen.terminal = ath_cli_may_steer(STDERR_FILENO);
   ath_log_sink sink = {.message = show_message, .progress = show_progress};
   ath_log_set_sink(&sink);
-  atexit(leave_bar);
+  atexit(ath_cli_leave_bar);
 }

@@ -10,12 +10,19 @@
 #include "storage/parallel.h"
 #include "storage/pattern.h"
 #include "storage/store.h"
+#include "storage/transfer.h"
 
 enum { COPY_THREADS = 4, LINE_MAX = 1 << 16 };
 
+typedef struct contents {
+  ath_names names;
+  uint64_t bytes;
+} contents;
+
 static ath_status add_name(void *context, const char *name, const ath_object_info *info) {
-  (void)info;
-  return ath_names_add(context, name);
+  contents *self = context;
+  self->bytes += info->size;
+  return ath_names_add(&self->names, name);
 }
 
 /* --- locations ---------------------------------------------------------------------------- */
@@ -44,11 +51,11 @@ static ath_status fail_empty(const char *location) {
 /* A folder that is taken for a file is the likeliest mistake. */
 static ath_status advise(const char *location, ath_status status) {
   ath_outcome outcome;
-  ath_names names = {0};
+  contents below = {0};
   if (status != ATH_NOT_FOUND && status != ATH_INVALID) return status;
   ath_outcome_keep(&outcome, status);
-  bool folder = ath_object_list(location, add_name, &names) == ATH_OK && names.count > 0;
-  ath_names_free(&names);
+  bool folder = ath_object_list(location, add_name, &below) == ATH_OK && below.names.count > 0;
+  ath_names_free(&below.names);
   if (folder) return ath_fail(ATH_NOT_FOUND, "%s is a folder; --recursive takes all that is below "
                               "it", location);
   return ath_outcome_return(&outcome);
@@ -134,7 +141,7 @@ const ath_command ath_command_storage_ls = {
 /* What is below a folder, to be worked on by several threads. */
 typedef struct tree {
   const char *from, *to;
-  ath_names names;
+  contents below;
 } tree;
 
 static ath_status copy_file(const char *from, const char *to) {
@@ -142,9 +149,28 @@ static ath_status copy_file(const char *from, const char *to) {
   return ath_object_copy(from, to);
 }
 
+/* Within Cloud Storage nothing passes here that could be counted. */
+static void begin_transfer(ath_transfer *self, const char *from, const char *to, uint64_t bytes) {
+  bool passes = !ath_location_is_remote(from) || !ath_location_is_remote(to);
+  ath_transfer_init(self, "copying", from, false);
+  self->total = passes ? bytes : 0;
+  ath_transfer_attend(self);
+}
+
+static ath_status copy_single(const char *from, const char *to) {
+  ath_object_info info;
+  ath_transfer transfer;
+  ATH_TRY(ath_object_stat(from, &info));
+  begin_transfer(&transfer, from, to, info.size);
+  ath_status status = copy_file(from, to);
+  ath_transfer_attend(NULL);
+  ath_transfer_finish(&transfer, status == ATH_OK);
+  return status;
+}
+
 static ath_status copy_one(void *context, size_t index) {
   const tree *self = context;
-  const char *name = self->names.items[index];
+  const char *name = self->below.names.items[index];
   char from[ATH_LOCATION_MAX], to[ATH_LOCATION_MAX];
   if (!ath_location_is_remote(self->to)) ATH_TRY(ath_name_check(name));
   ATH_TRY(ath_location_join(from, self->from, name));
@@ -155,7 +181,7 @@ static ath_status copy_one(void *context, size_t index) {
 static ath_status delete_one(void *context, size_t index) {
   const tree *self = context;
   char path[ATH_LOCATION_MAX];
-  ATH_TRY(ath_location_join(path, self->from, self->names.items[index]));
+  ATH_TRY(ath_location_join(path, self->from, self->below.names.items[index]));
   return ath_object_delete(path);
 }
 
@@ -163,10 +189,14 @@ static ath_status delete_one(void *context, size_t index) {
 static ath_status for_all(const char *from, const char *to,
                           ath_status (*job)(void *context, size_t index)) {
   tree all = {.from = from, .to = to};
-  ath_status status = ath_object_list(from, add_name, &all.names);
-  if (status == ATH_OK && all.names.count == 0) status = fail_empty(from);
-  if (status == ATH_OK) status = ath_parallel(all.names.count, COPY_THREADS, job, &all);
-  ath_names_free(&all.names);
+  ath_transfer transfer;
+  ath_status status = ath_object_list(from, add_name, &all.below);
+  if (status == ATH_OK && all.below.names.count == 0) status = fail_empty(from);
+  begin_transfer(&transfer, from, to != NULL ? to : from, to != NULL ? all.below.bytes : 0);
+  if (status == ATH_OK) status = ath_parallel(all.below.names.count, COPY_THREADS, job, &all);
+  ath_transfer_attend(NULL);
+  ath_transfer_finish(&transfer, status == ATH_OK);
+  ath_names_free(&all.below.names);
   return status;
 }
 
@@ -195,7 +225,7 @@ static ath_status run_cp(const ath_command *self, int argc, char **argv) {
   if (operands.count != 2) return ath_fail(ATH_USAGE, "name two files: from and to");
   if (recursive) return for_all(operands.items[0], operands.items[1], copy_one);
   ATH_TRY(target_of(operands.items[0], operands.items[1], to));
-  return advise(operands.items[0], copy_file(operands.items[0], to));
+  return advise(operands.items[0], copy_single(operands.items[0], to));
 }
 
 const ath_command ath_command_storage_cp = {

@@ -15,7 +15,7 @@ enum { REDIRECTS_MAX = 5, BLOB_MODE = 0666, ERROR_TEXT_MAX = 1 << 16,
 typedef struct download {
   ath_hub *hub;
   const ath_hub_entry *entry;
-  ath_hub_transfer *transfer;
+  ath_transfer *transfer;
   const char *path;        /* of the unfinished file */
   int file;
   uint64_t have, fetched;  /* bytes in it; bytes that came in */
@@ -25,7 +25,7 @@ typedef struct download {
 
 static ath_status begin_anew(download *self) {
   if (ftruncate(self->file, 0) != 0) return ath_fail_errno(errno, "%s", self->path);
-  ath_hub_transfer_add(self->transfer, -(int64_t)self->have);
+  ath_transfer_add(self->transfer, -(int64_t)self->have);
   self->have = 0;
   ath_hub_digest_begin(&self->digest, self->entry->lfs[0] != '\0', self->entry->size);
   return ATH_OK;
@@ -56,7 +56,7 @@ static ath_status take(void *context, const void *bytes, size_t count) {
   ATH_TRY(write_all(self, bytes, count));
   ath_hub_digest_add(&self->digest, bytes, count);
   self->fetched += count;
-  ath_hub_transfer_add(self->transfer, (int64_t)count);
+  ath_transfer_add(self->transfer, (int64_t)count);
   return ATH_OK;
 }
 
@@ -107,7 +107,7 @@ static ath_status go_on(download *self) {
   if (size > self->entry->size) return begin_anew(self);
   ATH_TRY(ath_hub_digest_file(&self->digest, self->file, self->path, size));
   self->have = size;
-  ath_hub_transfer_add(self->transfer, (int64_t)size);
+  ath_transfer_add(self->transfer, (int64_t)size);
   return ATH_OK;
 }
 
@@ -170,7 +170,7 @@ static ath_status load_blob(download *self, const ath_hub_place *place, const ch
 /* Another process may have brought the blob while this one waited. */
 ath_status ath_hub_fetch(ath_hub *hub, const ath_hub_place *place, const ath_hub_cache *cache,
                          const char *commit, const ath_hub_entry *entry,
-                         ath_hub_transfer *transfer, uint64_t *bytes, bool *brought) {
+                         ath_transfer *transfer, uint64_t *bytes, bool *brought) {
   char blob[ATH_PATH_MAX];
   int lock;
   download load = {.hub = hub, .entry = entry, .transfer = transfer, .file = -1};
@@ -181,7 +181,7 @@ ath_status ath_hub_fetch(ath_hub *hub, const ath_hub_place *place, const ath_hub
   ath_status status = ATH_OK;
   *brought = !ath_path_exists(blob);
   if (*brought) status = load_blob(&load, place, commit, blob);
-  else ath_hub_transfer_add(transfer, (int64_t)entry->size);
+  else ath_transfer_add(transfer, (int64_t)entry->size);
   if (status == ATH_OK) status = ath_hub_cache_link(cache, commit, entry);
   if (lock >= 0) close(lock);
   *bytes = load.fetched;

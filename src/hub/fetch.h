@@ -3,7 +3,7 @@
 #define ATHANOR_HUB_FETCH_H
 
 #include "hub/cache.h"
-#include "hub/transfer.h"
+#include "storage/transfer.h"
 
 /* Has the snapshot of `commit` hold the file: nothing is asked where the cache has its content. A
  * download goes to "<blob>.incomplete", where a later one goes on; it becomes the blob once its
@@ -11,7 +11,7 @@
  * *bytes: what came over the network; *brought: it was not here before. */
 ath_status ath_hub_fetch(ath_hub *hub, const ath_hub_place *place, const ath_hub_cache *cache,
                          const char *commit, const ath_hub_entry *entry,
-                         ath_hub_transfer *transfer, uint64_t *bytes, bool *brought)
+                         ath_transfer *transfer, uint64_t *bytes, bool *brought)
     ATH_MUST_CHECK;
 
 #endif

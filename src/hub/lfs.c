@@ -15,7 +15,7 @@ enum { BATCH_MAX = 100, PARTS_MAX = 10000, BODY_MAX = 4 << 20, ERROR_TEXT_MAX = 
 typedef struct sender {
   ath_hub *hub;
   const ath_hub_place *place;
-  ath_hub_transfer *transfer;
+  ath_transfer *transfer;
   uint64_t sent;
 } sender;
 
@@ -25,11 +25,11 @@ typedef struct piece {
   const ath_hub_file *file;
   int descriptor;
   uint64_t from, size, shown; /* `shown`: of its bytes that progress counts */
-  ath_hub_transfer *transfer;
+  ath_transfer *transfer;
 } piece;
 
 static void show(piece *self, uint64_t upto) {
-  ath_hub_transfer_add(self->transfer, (int64_t)upto - (int64_t)self->shown);
+  ath_transfer_add(self->transfer, (int64_t)upto - (int64_t)self->shown);
   self->shown = upto;
 }
 
@@ -158,7 +158,7 @@ static ath_status send_file(sender *self, const ath_hub_file *file, const json_t
   const json_t *action = json_object_get(actions, "upload");
   const char *check = ath_hub_text_of(json_object_get(actions, "verify"), "href");
   if (action == NULL) {
-    ath_hub_transfer_add(self->transfer, (int64_t)file->size);
+    ath_transfer_add(self->transfer, (int64_t)file->size);
     return ATH_OK;
   }
   piece part = {.file = file, .size = file->size, .transfer = self->transfer};
@@ -240,7 +240,7 @@ static ath_status send_batch_again(sender *self, ath_hub_file *const *files, siz
     uint64_t before = self->transfer->done;
     status = send_batch(self, files, count, &good);
     if (status != ATH_DENIED) return status;
-    ath_hub_transfer_add(self->transfer, (int64_t)before - (int64_t)self->transfer->done);
+    ath_transfer_add(self->transfer, (int64_t)before - (int64_t)self->transfer->done);
     idle = good > best ? 0 : idle + 1;
     if (good > best) best = good;
   }
@@ -248,7 +248,7 @@ static ath_status send_batch_again(sender *self, ath_hub_file *const *files, siz
 }
 
 ath_status ath_hub_lfs_send(ath_hub *hub, const ath_hub_place *place, ath_hub_file *const *files,
-                            size_t count, ath_hub_transfer *transfer, uint64_t *sent) {
+                            size_t count, ath_transfer *transfer, uint64_t *sent) {
   sender self = {.hub = hub, .place = place, .transfer = transfer};
   ath_status status = ATH_OK;
   for (size_t i = 0; i < count && status == ATH_OK; i += BATCH_MAX)

@@ -6,12 +6,12 @@
 
 #include "hub/client.h"
 #include "hub/files.h"
-#include "hub/transfer.h"
+#include "storage/transfer.h"
 
 /* Sends the contents of those files, `count` of them, all large and hashed, that the store does not
  * have; *sent: bytes. A part that has to be sent again is read again from its start. */
 ath_status ath_hub_lfs_send(ath_hub *hub, const ath_hub_place *place, ath_hub_file *const *files,
-                            size_t count, ath_hub_transfer *transfer, uint64_t *sent)
+                            size_t count, ath_transfer *transfer, uint64_t *sent)
     ATH_MUST_CHECK;
 
 #endif

@@ -18,7 +18,7 @@ typedef struct pull {
   const ath_hub_pull_options *options;
   ath_hub_cache cache;
   ath_hub_tree tree;
-  ath_hub_transfer transfer;
+  ath_transfer transfer;
   /* Shared by the workers, under the lock: */
   pthread_mutex_t lock;
   pthread_cond_t done;
@@ -172,9 +172,9 @@ static ath_status ask_and_fetch(pull *self, ath_hub *hub) {
   ATH_TRY(find_commit(self, hub));
   ATH_TRY(list(self, hub));
   ATH_TRY(ath_hub_tree_choose(&self->tree, place, self->options));
-  ath_hub_transfer_init(&self->transfer, "pulling", place->id, false);
+  ath_transfer_init(&self->transfer, "pulling", place->id, false);
   ath_status status = fetch_missing(self);
-  ath_hub_transfer_finish(&self->transfer);
+  ath_transfer_finish(&self->transfer, status == ATH_OK);
   ATH_TRY_CONTEXT(status, "%s", place->id);
   note(ath_hub_cache_set_commit(&self->cache, place->revision, self->tree.commit));
   return ATH_OK;

@@ -14,7 +14,7 @@ typedef struct push {
   ath_hub_place place;             /* its id with the user's name */
   const ath_hub_push_options *options;
   ath_hub_files files;
-  ath_hub_transfer transfer;
+  ath_transfer transfer;
   bool tried;                      /* a commit was sent, whatever became of it */
 } push;
 
@@ -99,11 +99,11 @@ static ath_status send_large(push *self, uint64_t *sent) {
   ath_hub_file **large = malloc((self->files.count + 1) * sizeof *large);
   if (large == NULL) return ath_fail(ATH_NO_MEMORY, "no memory for a list of files");
   size_t count = list_large(&self->files, large);
-  ath_hub_transfer_init(&self->transfer, "pushing", self->place.id, self->options->quiet);
+  ath_transfer_init(&self->transfer, "pushing", self->place.id, self->options->quiet);
   for (size_t i = 0; i < count; i++) self->transfer.total += large[i]->size;
   ath_status status = ath_hub_lfs_send(self->hub, &self->place, large, count, &self->transfer,
                                        sent);
-  ath_hub_transfer_finish(&self->transfer);
+  ath_transfer_finish(&self->transfer, status == ATH_OK);
   free(large);
   return status;
 }

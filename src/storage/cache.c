@@ -20,6 +20,7 @@
 #include "storage/parallel.h"
 #include "storage/pattern.h"
 #include "storage/store.h"
+#include "storage/transfer.h"
 
 enum { FETCH_THREADS = 4, ENTRY_NAME_MAX = 180 };
 
@@ -213,12 +214,23 @@ static ath_status mark_as_used(const fetching *self) {
   return ATH_OK;
 }
 
+static ath_status fetch_missing(fetching *self) {
+  ath_transfer transfer, *before = ath_transfer_attended();
+  ath_transfer_init(&transfer, "fetching", self->location, false);
+  transfer.total = self->missing;
+  ath_transfer_attend(&transfer);
+  ath_status status = ath_parallel(self->missing_count, FETCH_THREADS, fetch_one, self);
+  ath_transfer_attend(before);
+  ath_transfer_finish(&transfer, status == ATH_OK);
+  return status;
+}
+
 static ath_status bring_up_to_date(fetching *self) {
   ATH_TRY(look(self));
   ATH_TRY(find_missing(self));
   if (self->missing_count > 0) {
     ATH_TRY(ath_cache_make_room(self->entry, self->missing));
-    ATH_TRY(ath_parallel(self->missing_count, FETCH_THREADS, fetch_one, self));
+    ATH_TRY(fetch_missing(self));
   }
   return remove_others(self);
 }

@@ -12,6 +12,7 @@
 #include "athanor/tfrecord.h"
 #include "storage/gcs.h"
 #include "storage/http_lines.h"
+#include "storage/transfer.h"
 
 enum { DISAGREEMENTS_MAX = 6, ENDINGS_MAX = 2, HASH_BYTES = 1 << 18, RANGE_TEXT = 80 };
 
@@ -23,6 +24,7 @@ typedef struct upload {
   uint64_t chunk;       /* bytes of a request */
   uint32_t crc;
   char session[ATH_HTTP_URL_MAX];
+  uint64_t shown;   /* of what was sent, that progress has */
   uint64_t at;      /* stored so far */
   uint64_t highest; /* stored at any time in this session */
   int endings;      /* how often this session said again that it has all, and did not end */
@@ -41,8 +43,12 @@ static ath_status read_file(const upload *self, uint64_t at, void *bytes, size_t
 }
 
 static ath_status read_chunk(void *context, uint64_t at, void *bytes, size_t room, size_t *count) {
-  const upload *self = context;
-  return read_file(self, self->at + at, bytes, room, count);
+  upload *self = context;
+  ATH_TRY(read_file(self, self->at + at, bytes, room, count));
+  uint64_t upto = self->at + at + *count; /* what has to go again counts once */
+  if (upto > self->shown) ath_transfer_moved(upto - self->shown);
+  if (upto > self->shown) self->shown = upto;
+  return ATH_OK;
 }
 
 static ath_status hash_file(upload *self) {

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 
 #include "base/outcome.h"
+#include "storage/transfer.h"
 
 typedef struct jobs {
   pthread_mutex_t lock;
   size_t next, count;
   ath_status (*job)(void *context, size_t index);
   void *context;
+  ath_transfer *transfer; /* of who asked for the jobs */
   ath_outcome outcome;
 } jobs;
 
@@ -25,6 +27,7 @@ static bool take(jobs *self, size_t *index) {
 static void *work(void *context) {
   jobs *self = context;
   size_t index;
+  ath_transfer_attend(self->transfer);
   while (take(self, &index)) {
     ath_status status = self->job(self->context, index);
     if (status == ATH_OK) continue;
@@ -37,7 +40,8 @@ static void *work(void *context) {
 
 ath_status ath_parallel(size_t count, int threads, ath_status (*job)(void *context, size_t index),
                         void *context) {
-  jobs self = {.lock = PTHREAD_MUTEX_INITIALIZER, .count = count, .job = job, .context = context};
+  jobs self = {.lock = PTHREAD_MUTEX_INITIALIZER, .count = count, .job = job, .context = context,
+               .transfer = ath_transfer_attended()};
   pthread_t others[ATH_PARALLEL_MAX];
   int started = 0;
   if ((size_t)threads > count) threads = (int)count;

@@ -10,6 +10,7 @@
 #include "storage/file.h"
 #include "storage/gcs.h"
 #include "storage/names.h"
+#include "storage/transfer.h"
 
 enum { COPY_BYTES = 1 << 20, DOWNLOADS_MAX = 5 };
 
@@ -119,6 +120,7 @@ static ath_status copy_bytes(ath_object *from, ath_file_writer *to, char *block)
   do {
     ATH_TRY(ath_object_read(from, block, COPY_BYTES, &count));
     ATH_TRY(ath_file_writer_write(to, block, count));
+    ath_transfer_moved(count);
   } while (count > 0);
   return ATH_OK;
 }

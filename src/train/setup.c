@@ -17,12 +17,12 @@ static ath_status open_data(ath_run *self) {
   const char *tokenizer = o->tokenizer != NULL ? o->tokenizer : o->model_name_or_path;
   ATH_TRY_CONTEXT(ath_tokenizer_load(tokenizer, &self->tokenizer), "tokenizer");
   ATH_TRY_CONTEXT(ath_dataset_open(o->train_dataset, &self->data), "train_dataset");
-  ATH_TRY_CONTEXT(ath_dataset_check_tokenizer(self->data, self->tokenizer), "%s",
-                  o->train_dataset);
+  ATH_TRY_CONTEXT(ath_dataset_check_tokenizer(self->data, self->tokenizer),
+                  "train_dataset");
   if (o->eval_dataset == NULL || *o->eval_dataset == '\0') return ATH_OK;
   ATH_TRY_CONTEXT(ath_dataset_open(o->eval_dataset, &self->eval_data), "eval_dataset");
-  return ath_context(ath_dataset_check_tokenizer(self->eval_data, self->tokenizer), "%s",
-                     o->eval_dataset);
+  return ath_context(ath_dataset_check_tokenizer(self->eval_data, self->tokenizer),
+                     "eval_dataset");
 }
 
 static int longest_record(const ath_run *self) {

@@ -98,6 +98,15 @@ def test_bytes_are_shown_in_units_and_rates_by_three_digits(made, tmp_path):
     assert re.search(r" · (\d{3}|\d\d\.\d|\d\.\d\d) [kM] tokens/s · took ", messages), messages
 
 
+def test_a_failure_stands_on_a_line_below_the_bar(made, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_bytes(made.text.read_bytes() * 2000 + b"\xff\n")
+    code, seen = on_terminal("data", "prepare", "--tokenizer", made.tokenizer, "--output",
+                             tmp_path / "data", "--max-length", 64, text, columns=80)
+    *_, bar, last = seen.splitlines()
+    assert code == 3 and last.startswith("athanor: ") and "data: preparing" in bar, seen[-400:]
+
+
 def test_a_dumb_terminal_gets_plain_lines(made, tmp_path):
     code, seen = on_terminal(*made.prepare(tmp_path / "data"), term="dumb")
     assert code == 0 and "took" in seen and "\033" not in seen and "█" not in seen

@@ -1,12 +1,13 @@
 """Google's own client reads what we wrote and we read what it wrote; names, sizes, pages and
 parallel parts are those that it sees."""
 import json
+import re
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 
-from gcs_services import BUCKET, athanor, content, paging_emulator, resuming_emulator
+from gcs_services import BUCKET, athanor, content, paging_emulator, resuming_emulator, run
 
 
 @pytest.fixture(scope="module", params=[paging_emulator, resuming_emulator])
@@ -97,6 +98,27 @@ def test_copies_and_deletions_are_seen(paging, tmp_path):
     assert "404" in athanor(paging, "storage", "rm", f"gs://{BUCKET}/from/x", code=6)
 
 
+def test_copies_and_reading_show_how_far_they_are(paging, tmp_path):
+    place, text = f"gs://{BUCKET}/shown", tmp_path / "a.txt"
+    text.write_bytes(b"text\n" * 10_000)
+    more = {"ATHANOR_CACHE_DIR": str(tmp_path / "cache"), "ATHANOR_GCS_PART": "262144"}
+
+    def told(*words):
+        done = run(paging, *words, **more)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+    last = r" 50\.0/50\.0 kB · (.* · )?took \d+:\d\d\n"
+    assert re.fullmatch(f"copying {text}{last}", told("storage", "cp", text, f"{place}/a/b.txt"))
+    assert told("storage", "cp", f"{place}/a/b.txt", f"{place}/c.txt") == ""  # nothing passes here
+    assert re.fullmatch(f"copying {place}/a{last}",
+                        told("storage", "cp", "--recursive", f"{place}/a", tmp_path / "here"))
+    assert re.fullmatch(f"fetching {place}/c.txt{last}",
+                        told("data", "show", "--limit", 1, f"{place}/c.txt"))
+    assert told("data", "show", "--limit", 1, f"{place}/c.txt") == ""  # it is here
+    text.write_bytes(b"text\n" * 200_000)
+    assert "1.00/1.00 MB" in told("storage", "cp", text, f"{place}/parts.txt")
+
+
 def test_messages_name_what_lies_there_and_not_its_copy(paging, tmp_path):
     place, text = f"gs://{BUCKET}/named", tmp_path / "a.txt"
     text.write_bytes(b"one\n\xff\n")
@@ -106,7 +128,7 @@ def test_messages_name_what_lies_there_and_not_its_copy(paging, tmp_path):
     for location, name in ((f"{place}/a.txt", "a.txt"), (f"{place}/in", "in/a.txt"),
                            (f"{place}/*.txt", "a.txt"), (f"{place}/i*/*", "in/a.txt")):
         messages = athanor(paging, "data", "show", location, code=3, **here)
-        assert messages.startswith(f"athanor: {place}/{name}: line 2, column 1: "), messages
+        assert f"\nathanor: {place}/{name}: line 2, column 1: " in messages, messages
 
 
 def test_listing_takes_patterns_and_tells_folders_from_files(paging, tmp_path):
