@@ -18,7 +18,7 @@ typedef struct ath_cli_reading {
 #define ATH_READING_OPTIONS(r)                                                                   \
   {"input", ATH_OPTION_LIST, &(r).inputs, "FILE",                                                \
    "Text, JSONL, CSV, TSV or parquet, packed or not; a folder; a pattern in quotes, as "         \
-   "'text/*.gz'; gs://… or hf://…; \"-\" is standard input", .group = "Input"},                  \
+   "'text/**/*.gz'; gs://… or hf://…; \"-\" is standard input", .group = "Input"},               \
   {"format", ATH_OPTION_STRING, &(r).format, "NAME",                                             \
    "text, jsonl, csv, tsv or parquet; auto goes by the name's end", .group = "Input"},           \
   {"documents", ATH_OPTION_STRING, &(r).documents, "UNIT",                                       \
